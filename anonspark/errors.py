@@ -152,7 +152,7 @@ class TaskFailure(AnonsparkError):  # noqa: N818 - named like Spark's own event
 
 
 def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
-    """Return an error if threads, memory or a file were refused by the system, or None if not.
+    """Return an error if the system refused threads, memory or a file, or None.
 
     All causes of the error are searched, because libraries wrap what the system raises.
 

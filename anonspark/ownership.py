@@ -64,7 +64,7 @@ LINK = (
 
 
 def fault_at(path: str | Path, access: Access = "shared") -> str | None:
-    """Explain why what is at a local path cannot be used, or None if it can or nothing is there.
+    """Explain why a local path cannot be used, or return None if it can, or does not exist.
 
     A link at the path is a fault. Links above it are followed.
     """

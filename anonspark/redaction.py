@@ -162,7 +162,7 @@ def _slashes(beginning: re.Match[str]) -> int:
 
 
 def _secret_part(address: str, rest: str, *, slashes: int, has_ports: bool) -> int:
-    """Return how many characters of an address, which begins behind its slashes, are credentials.
+    """Return how many characters at the beginning of an address, after its slashes, are secret.
 
     ``rest`` is the text up to the next address, for a secret with a blank in it.
 

@@ -92,7 +92,7 @@ def configuration_for_table(
 
 
 def roles_of(**columns: Names) -> dict[str, str]:
-    """Return the section ``attributes``, from columns by the argument of their role.
+    """Build the section ``attributes`` from the keyword arguments that list columns by role.
 
     Raises ConfigurationError if an argument is no list of names, or a column is named twice.
 
@@ -224,12 +224,11 @@ def configuration_of_keywords(
     seed: int | None = None,
     **others: Any,
 ) -> Mapping[str, Any] | Configuration:
-    """Make a configuration of keywords, or return the one that is given instead of them.
+    """Make a configuration from the keywords of a call, or return ``config`` if it is given.
 
-    Without a seed one is drawn, because everybody knows the default. ``others`` may be ``t`` for
-    every sensitive column, ``suppression_limit``, and ``hierarchies``, a path or a rule by column.
-    None counts as absent. Raises ConfigurationError if both are given, or neither, without k, and
-    for values of another type or about no column.
+    ``others`` may be ``t`` for every sensitive column, ``suppression_limit``, and ``hierarchies``,
+    a path or a rule by column. None counts as absent. Raises ConfigurationError if both ways are
+    used, if ``k`` or the quasi-identifiers are missing, or for a value that cannot be used.
 
     >>> roles = roles_of(quasi_identifiers=["age"])
     >>> configuration_of_keywords(None, roles, k=5, model="canon", seed=1)["model"]
@@ -268,7 +267,7 @@ def configuration_of_keywords(
     document: dict[str, object] = {
         "attributes": attributes,
         "privacy": privacy,
-        # The default of a configuration is known to everybody.
+        # Everybody knows the default seed of a configuration, so another one is drawn.
         "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else as_integer(seed)},
     }
     section = _model_section(model, others.get("suppression_limit"))
@@ -314,7 +313,7 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
     names += [name for name, role in ROLE_LISTS.items() if role in roles.values()]
     if names:
         raise ConfigurationError(
-            f"{', '.join(names)}: found together with {document}, which says the same. Leave one "
+            f"{', '.join(names)}: found together with {document}, which sets them. Leave one "
             "of the two out"
         )
 

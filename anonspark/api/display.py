@@ -113,6 +113,7 @@ def _bars(
     limit: float | None = None,
     marks: Sequence[tuple[float, str]] = (),
 ) -> Chart | None:
+    """Draw labelled bars with a table of their ``texts``, or return None without bars."""
     if not bars:
         return None
     labels = [label for label, _ in bars]

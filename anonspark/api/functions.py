@@ -883,8 +883,7 @@ def verify(  # noqa: PLR0913 - each keyword says something else
     if beside_files:
         raise ConfigurationError(
             "original, population: found a path together with a table in memory. Expected tables "
-            "of the "
-            "same kind. Read the file first, or give the directory of the release"
+            "of the same kind. Read the file first, or give the directory of the release"
         )
     if table is None:
         raise no_table(table)

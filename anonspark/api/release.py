@@ -95,7 +95,7 @@ class Release(Shown, Closing, Generic[Frame]):
     Its tables are of the kind that you passed: lazy DataFrames of Spark, or tables of pandas,
     polars or Arrow, which are read from the files once. It is a context manager. Its end, or
     :meth:`close`, removes the files. The end of Python removes those in a temporary directory of
-    this machine. Save what you need before.
+    this machine. Save what you need before, as with ``shutil.copytree(release.path, "kept")``.
 
     Parameters
     ----------
@@ -109,6 +109,8 @@ class Release(Shown, Closing, Generic[Frame]):
     Attributes
     ----------
     path : str
+    records : int
+        Number of the published records.
     manifest : dict
     data : DataFrame
         The published records.
@@ -124,7 +126,7 @@ class Release(Shown, Closing, Generic[Frame]):
     >>> release = anonspark.anonymize(
     ...     people, k=5, quasi_identifiers=["age"], insensitive=["visits"]
     ... )
-    >>> release.to_arrow().num_rows
+    >>> release.records
     40
     >>> release.plot_loss()
     Loss of each attribute
@@ -136,6 +138,7 @@ class Release(Shown, Closing, Generic[Frame]):
     def __init__(self, figures: Released, adapter: Adapter, remove: Callable[[], None]) -> None:
         self.path = figures.path
         self.figures = figures
+        self.records = int(figures.summary["rows_published"])
         self.unpublished = tuple(figures.unpublished)
         self._adapter = adapter
         self._remove = remove

@@ -176,6 +176,7 @@ class Comparison(Shown, runner.Comparison):
         return page if path is None else page.save(path)
 
     def _charts(self) -> list[Chart]:
+        """Draw the first two line charts of the grid, or bars of two figures if it has fewer."""
         done = [row for row in self.rows if row["status"] == "done"]
         lines = [chart for chart in comparison_charts(self.grid, done) if isinstance(chart, Chart)]
         if len(lines) >= 2:

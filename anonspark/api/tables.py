@@ -166,6 +166,7 @@ def _type_alone(data_type: object) -> str:
 
 def _of_narwhals(table: nw.DataFrame[Any]) -> pa.Table:
     # For objects, polars would hand out addresses in its memory.
+    """Convert a table to Arrow, and mark columns that cannot be converted as not read."""
     objects = [name for name, field in table.schema.items() if field == nw.Object]
     if not objects:
         try:

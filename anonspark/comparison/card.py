@@ -19,8 +19,8 @@ def comparison_card(
     comparison: Comparison,
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Card:
-    """Show every cell, the best of each privacy setting first."""
-    # Few enough for a terminal of 80 columns. The report has the others.
+    """Summarize a comparison: a table of all cells, the best of each privacy setting first."""
+    # Few enough for a terminal of 80 columns. The report has the other figures.
     suppressed = any(row.get("rows_suppressed") for row in comparison.rows)
     shown = ["place", grid.rank_by, "classes", *["rows_suppressed"] * suppressed, "seconds"]
     shown = list(dict.fromkeys(shown))
@@ -38,12 +38,12 @@ def comparison_card(
         refused |= grid.trial.refused
     remarks = [f"refused: {name}: {reason}" for name, reason in refused.items()]
     remarks += comparison.notes
-    table = Table(f"Settings by {grid.rank_by}, * not dominated", columns, rows)
-    best = any(row["place"] == 1 for row in comparison.rows)
+    table = Table(f"Settings by {grid.rank_by} among equal privacy, * not dominated", columns, rows)
+    has_best = any(row["place"] == 1 for row in comparison.rows)
     return Card(
         title,
         _verdict(grid, comparison),
-        None if best else False,
+        None if has_best else False,
         tables=[table],
         remarks=remarks,
         charts=charts,

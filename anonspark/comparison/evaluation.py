@@ -89,7 +89,7 @@ class EvaluationOptions(Section):
 def evaluation_problems(
     options: EvaluationOptions | None, rank_by: str, configurations: Sequence[Configuration]
 ) -> list[str]:
-    """Explain what the cells, or the figure that ranks them, do not allow of an evaluation."""
+    """Explain why the cells, or the figure that ranks them, do not allow an evaluation."""
     names = [figure.name for figure in FIGURES]
     if options is None:
         if rank_by in names:
@@ -129,6 +129,10 @@ class CellEvaluation:
     def __init__(
         self, engine: Engine, options: EvaluationOptions, configuration: Configuration
     ) -> None:
+        """Open the held-out records, with the attributes and markers of the configuration.
+
+        Raises DataError or ConfigurationError if they cannot be opened: before any cell runs.
+        """
         self._engine = engine
         self._options = options
         self._configuration = settled(engine.files, configuration)
@@ -147,8 +151,7 @@ class CellEvaluation:
     def fingerprint(self, of_input: str) -> str:
         """Identify an evaluation by its prepared input, held-out records and options.
 
-        One pass over the held-out records. Raises DataError if they lack columns, or cannot be
-        read.
+        One pass over the held-out records. Raises DataError if columns are missing or unreadable.
         """
         absent = [name for name in self._columns if name not in self._holdout.schema.names]
         if absent:

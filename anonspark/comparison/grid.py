@@ -231,7 +231,7 @@ def public_setting(key: str, value: Any) -> Any:
 
 
 def _writable(value: Any) -> Any:
-    """Return a value of YAML, which may be wrong, in a form that JSON can hold."""
+    """Return a value of YAML, even a wrong one, in a form that JSON can hold."""
     if isinstance(value, Mapping):
         # Keys of several types cannot be sorted, so all become texts.
         return {
@@ -288,8 +288,7 @@ def load_grid(
     """Read a grid file and check every cell of it.
 
     Overrides replace values of the base, not those of the axes. ``read`` reads the file, and that
-    of the base. Raises ConfigurationError with all problems of the file and of all cells, each
-    once.
+    of the base. Raises ConfigurationError with all problems of the file and cells, each once.
     """
     expected = "a mapping with 'base', 'axes' and 'output'"
     written, problems = read_document(path, "a grid", expected, read, variables=True)
@@ -304,6 +303,7 @@ def _grid(
     overrides: Sequence[str],
     read: TextReader,
 ) -> Grid:
+    """Build a grid from its document, or raise ConfigurationError with all problems."""
     document = dict(written)
     if isinstance(document.get("axes"), Mapping):
         document["axes"] = [document["axes"]]
@@ -356,7 +356,7 @@ def _steps(key: str) -> list[str]:
 
 
 def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
-    """Explain which axes would change what all cells share, or name no single key."""
+    """Explain which axes would change settings that all cells share, or name no single key."""
     problems = []
     for index, block in enumerate(blocks):
         for key, values in block.items():
@@ -394,10 +394,13 @@ def _cells(
     blocks: Sequence[Mapping[str, Sequence[Any]]],
     read: TextReader,
 ) -> tuple[list[Cell], list[str]]:
-    """Return every configuration once, and the problems of all of them."""
+    """Parse the configuration of each combination of settings, and keep different ones once.
+
+    Also return the problems of all, each with the number of settings that have it.
+    """
     combinations = list(_combinations(blocks))
     cells: dict[str, Cell] = {}
-    wrong: dict[str, list[str]] = {}
+    labels_of_problem: dict[str, list[str]] = {}
     for settings in combinations:
         overrides = [*shared, *written_overrides(settings), *_FORCED]
         try:
@@ -407,14 +410,14 @@ def _cells(
             raise
         except ConfigurationError as error:
             for problem in error.problems:
-                wrong.setdefault(problem, []).append(settings_label(settings))
+                labels_of_problem.setdefault(problem, []).append(settings_label(settings))
         else:
             cells.setdefault(cell.id, cell)
     problems = [
         f"{problem} (in {len(labels)} of {len(combinations)} settings, first in: {labels[0]})"
         if len(labels) < len(combinations)
         else problem
-        for problem, labels in wrong.items()
+        for problem, labels in labels_of_problem.items()
     ]
     prepared = {cell.configuration.input_fingerprint(): cell.label for cell in cells.values()}
     if len(prepared) > 1 and not problems:
@@ -463,10 +466,10 @@ def trial_grid(
     overrides: Sequence[str] = (),
     read: TextReader = read_local_text,
 ) -> Grid:
-    """Make a grid of the models at the configuration's k, twice and five times that.
+    """Make a grid of the models, each at the configuration's k, at twice and five times it.
 
-    ``document`` is the configuration without the overrides. Figures go beside its output. Models
-    that refuse the configuration are no cells, and the trial says why.
+    ``document`` is the configuration without the overrides. Figures are written next to its output.
+    Models that refuse the configuration are no cells, and the trial explains why.
     """
     model = configuration.model.name
     # Their rivals are what they would choose from, or need no earlier release.

@@ -29,9 +29,10 @@ def write_report(files: Files, grid: Grid, rows: Sequence[Row], notes: Sequence[
 
 
 def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
-    """Make the page of a comparison: HTML that loads nothing, with figures of whole releases alone.
+    """Make the HTML page of a comparison.
 
-    The rows are of :func:`anonspark.comparison.table.comparison_rows`, the notes of
+    It loads nothing, and only has figures of whole releases. The rows are of
+    :func:`anonspark.comparison.table.comparison_rows`, and the notes of
     :func:`anonspark.comparison.evaluation.evaluation_notes`.
     """
     done = [row for row in rows if row["status"] == "done"]
@@ -71,6 +72,7 @@ def _ranking_columns(grid: Grid) -> list[str]:
 
 
 def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
+    """Rank the settings by the figure of the grid, and say which are dominated."""
     better = METRICS[grid.rank_by].better
     names = _ranking_columns(grid)
     settings = [axis_column(key) for key in grid.axes]
@@ -89,10 +91,9 @@ def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     return [
         *([Text(f"Best by {grid.rank_by}: {best}.", "strong")] if best else []),
         Text(
-            f"Place 1 has the best {grid.rank_by} ({better} is better) among those with the "
-            "same privacy. A setting is dominated if another one protects at least as much, "
-            f"suppresses no more records and has no worse {grid.rank_by}, and is better in one of "
-            "the three."
+            f"Place 1 has the best {grid.rank_by} ({better} is better) among those with the same "
+            "privacy. A setting is dominated if another one protects at least as much, suppresses "
+            f"no more records and has no worse {grid.rank_by}, and is better in one of the three."
         ),
         table,
     ]
@@ -111,14 +112,15 @@ def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
 
 
 def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
-    """Draw the main figures against k if it is varied, else the first axis of numbers."""
+    """Draw the main figures against k if it is varied, or else the first axis of numbers."""
     across = _axis_across(grid, rows)
     if across is None:
         return []
     others = [key for key in grid.axes if key != across]
+    varied = [key for key in others if len({row[axis_column(key)] for row in rows}) > 1]
     groups: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: float(row[axis_column(across)])):
-        name = _settings([key for key in others if _varies(rows, key)], row)
+        name = _settings(varied, row)
         groups.setdefault(name or grid.rank_by, []).append(row)
     shown = sorted(groups, key=_mean_place(groups))[:_MOST_LINES]
     blocks: list[Block] = []
@@ -203,10 +205,6 @@ def _settings(axes: Iterable[str], row: Row) -> str:
     """Write the settings of a cell along some axes."""
     values = {key: row[axis_column(key)] for key in axes}
     return ", ".join(setting_text(key, value) for key, value in values.items() if value is not None)
-
-
-def _varies(rows: Sequence[Row], key: str) -> bool:
-    return len({row[axis_column(key)] for row in rows}) > 1
 
 
 def _mean_place(groups: Mapping[str, Sequence[Row]]) -> Callable[[str], float]:

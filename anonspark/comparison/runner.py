@@ -89,6 +89,8 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
         named += (
             ", which the configuration has," if trial.names_model else ", which is the default,"
         )
+    elif trial.model is None and best in ("smondrian", "su-mondrian", "microaggregation"):
+        named += ", which model: auto may choose, too,"
     is_least = lost == least
     sentence = f"{named} loses {'least' if is_least else 'about as little as any'} (loss {lost:.4f}"
     if not is_least:
@@ -155,20 +157,18 @@ def compare(
     *,
     table: Table | None = None,
 ) -> Comparison:
-    """Run what is missing of a grid, and write the metrics of all its cells.
+    """Run the missing cells of a grid, and write the metrics of all its cells.
 
-    Without a ``table`` the input is what the base names. One pass over the input, also if no cell
-    is missing, to know whether it is still the same, and one over held-out records. Then each cell
-    costs what a run costs that does not read the input, and with an evaluation what
-    :meth:`anonspark.utility.evaluation.ReleaseEvaluator.measure` costs. A cell whose guarantee
-    cannot be met is recorded with the reason, and the others go on. Raw records and releases are in
-    a staging directory beside the output, readable by its owner only, which is removed however the
-    comparison ends.
+    Without a ``table`` the input is that of the base. One pass over the input, also if no cell is
+    missing, to know whether it is still the same, and one over held-out records. Then each cell
+    costs as much as a run that does not read the input, and with an evaluation as
+    :meth:`anonspark.utility.evaluation.ReleaseEvaluator.measure`. A cell whose guarantee cannot be
+    met is recorded with the reason, and the others go on. Raw records and releases are in a private
+    staging directory next to the output, which is removed however the comparison ends.
 
-    Raises ConfigurationError if the output is unusable, or holds something else or figures of
-    another input, or if the data show that a cell is impossible, and as
-    :func:`anonspark.pipeline.run.run`. Cells that were measured before any of these errors stay
-    measured.
+    Raises ConfigurationError if the output is unusable, or holds other files or figures of another
+    input, or if the data show that a cell is impossible, and as :func:`anonspark.pipeline.run.run`.
+    Cells that were measured before such an error stay measured.
     """
     progress = progress or Progress()
     files = engine.files
@@ -234,7 +234,7 @@ def _placed(configuration: Configuration, path: str, mode: str = "error") -> Con
 
 
 def _require_own_output(files: Files, configuration: Configuration, output: str) -> None:
-    """Refuse an output that is in the way of the input, or has foreign files in it."""
+    """Raise ConfigurationError if the output overlaps the input, or has foreign files in it."""
     require_usable_output(files, _placed(configuration, output, "overwrite"))
     require_ours(files, "output", cells_directory(output))
     entries = files.tree(output)
@@ -249,9 +249,8 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
     foreign = [name for name in foreign if name != "cells/ (a directory)"]
     if foreign:
         raise ConfigurationError(
-            f"output: what is at {output} is not only a comparison, because it also has files "
-            f"that do not belong to it: {named(foreign)}. Move that elsewhere, or choose another "
-            f"path"
+            f"output: what is at {output} is not only a comparison, because it also has files that "
+            f"do not belong to it: {named(foreign)}. Move that elsewhere, or choose another path"
         )
 
 
@@ -280,7 +279,7 @@ def _run_cell(
     staging: Staging,
     how: _CellRun,
 ) -> CellResult:
-    """Make a cell's release, keep its figures, and delete it."""
+    """Make the release of a cell, measure it, and delete it. A refusal is part of the result."""
     # A cell is deleted unpublished, so it may lie in the private directory of the raw records.
     path = f"{staging.records}/cells/{cell.id}"
     inner = InnerProgress(outer=how.progress)

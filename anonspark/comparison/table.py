@@ -95,9 +95,9 @@ def write_result(files: Files, output: str, result: CellResult) -> None:
 
 
 def read_result(files: Files, output: str, cell: Cell, fingerprint: str) -> CellResult | None:
-    """Read a cell's figures, or return None if there are none of this version of anonspark.
+    """Read a cell's figures, or return None if this version of anonspark has written none.
 
-    Raises ConfigurationError if they are damaged, or those of another input or evaluation data.
+    Raises ConfigurationError if they are damaged, or of another input or evaluation data.
     """
     path = f"{cells_directory(output)}/{cell.id}.json"
     if not files.exists(path):

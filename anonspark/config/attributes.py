@@ -51,7 +51,7 @@ def _unfit_bound(bound: object) -> str | None:
 
 
 def _two_bounds(value: object) -> object:
-    """Check bounds by hand: a union would report each mistake once for every member."""
+    """Check bounds by hand, because a union type would report each mistake once per member."""
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
@@ -123,7 +123,7 @@ def unfit_range(
     bounds: list[Bound],
     value_type: Literal["number", "date", "timestamp", "boolean", "text"] | None,
 ) -> str | None:
-    """Explain why values of a declared type cannot have such bounds, or return None if they can."""
+    """Explain why values of a declared type cannot have such bounds, or return None."""
     if value_type is None:
         return None
     is_number = not isinstance(bounds[0], str)
@@ -157,27 +157,27 @@ class HierarchyRule(Section):
     before, such as [5, 10, 20]."""
 
     origin: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """With intervals: a number at which intervals of all widths begin. Null: 0."""
+    """With intervals: a number at which intervals of every width begin. null means 0."""
 
     top: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """With intervals: numbers from here on are one group at all levels, such as 90+."""
+    """With intervals: numbers from this one on form one group at every level, such as 90+."""
 
     prefix: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
         default=None, min_length=1, json_schema_extra=unique_entries
     )
-    """For codes such as postal codes: numbers of characters masked at the end, ascending, such as
+    """For codes such as postal codes: how many characters are masked at the end, ascending, such as
     [1, 2, 3]."""
 
     keep: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
         default=None, json_schema_extra=unique_entries
     )
-    """For codes of any lengths such as ICD codes: numbers of first characters kept, descending,
-    such as [3, 1]. An empty list has only * above the values."""
+    """For codes of any length, such as ICD codes: how many characters are kept at the start,
+    descending, such as [3, 1]. With an empty list, * is the only level above the values."""
 
     calendar: list[CalendarLevel] | None = Field(
         default=None, min_length=1, json_schema_extra=unique_entries
     )
-    """For dates: the levels above the day, among month, quarter, year, decade, in order."""
+    """For dates: the levels above the day, some of month, quarter, year, decade, in this order."""
 
     @property
     def kind(self) -> Rule:
@@ -185,6 +185,7 @@ class HierarchyRule(Section):
         return next(rule for rule in _HIERARCHY_RULES if getattr(self, rule) is not None)
 
     def _problems(self) -> Iterator[Finding]:
+        """Find more or fewer rules than one, options without their rule, and unfit widths."""
         rules = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
         if len(rules) != 1:
             yield Finding(
@@ -275,41 +276,40 @@ class Attribute(Section):
     """The role of a column."""
 
     role: Role
-    """identifier: never published. Quasi_identifier: generalized. Sensitive and insensitive:
-    published as it is."""
+    """identifier: never published. quasi_identifier: generalized. sensitive and insensitive:
+    published unchanged."""
 
     type: AttributeType | None = None
-    """What the values of a quasi-identifier are. A text column is cast to it. null: what the type
-    of the column says."""
+    """Type of the values of a quasi-identifier. A text column is cast to it. null means the type of
+    the column."""
 
     order: list[str] | None = Field(default=None, min_length=1, json_schema_extra=unique_entries)
-    """All values of a text quasi-identifier in their order, lowest first. Of a sensitive attribute
-    for t-closeness with the ordered distance."""
+    """All values of a text column in their order, lowest first. For quasi-identifiers, and for
+    sensitive attributes with the ordered distance of t-closeness."""
 
     range: AttributeRange = None
-    """Smallest and largest value of a number, date or timestamp, in the place of those of the
-    table. A value outside is refused. It is published in the manifest."""
+    """Smallest and largest value of a number, date or timestamp, instead of those in the table.
+    Values outside are errors. The manifest publishes the range."""
 
     grid: AttributeGrid = None
-    """Where the ends of published ranges lie: the multiples of a number, or of days and moments the
-    beginnings of a minute, hour, day, week, month, quarter, year or decade. auto: some 200 steps of
-    the range. none and null: at the values of records, which gives these away."""
+    """Where published ranges can end. For numbers: at multiples of this step. For dates and
+    timestamps: at the start of a minute, hour, day, week, month, quarter, year or decade. auto:
+    about 200 steps in the range. none and null: at values of records, which reveals them."""
 
     bottom: AttributeEnd = None
-    """A number or day: all values up to here are one, published as '17 or less'."""
+    """A number or day. All values up to this one are grouped as '17 or less'."""
 
     top: AttributeEnd = None
-    """A number or day: all values from here on are one, published as '90+'."""
+    """A number or day. All values from this one on are grouped as '90+'."""
 
     weight: float = Field(default=1.0, gt=0.0, le=1000.0, allow_inf_nan=False)
-    """What the widths, distances and penalties of a quasi-identifier are multiplied by: the larger,
-    the less of it is lost."""
+    """Factor for the widths, distances and penalties of a quasi-identifier. The larger it is, the
+    less detail is lost."""
 
     hierarchy: _FileOrRule | None = None
-    """Groups of values, from fine to coarse, by which a quasi-identifier is generalized: the path
-    of a CSV file (each line a value and its groups), or one of the rules {intervals: [5, 10, 20]},
-    {prefix: [1, 2, 3]}, {keep: [3, 1]}, {calendar: [month, quarter, year]}. A file may describe a
-    sensitive attribute, too."""
+    """Groups of values, from fine to coarse: the path of a CSV file (each line has a value and its
+    groups), or a rule such as {intervals: [5, 10, 20]}, {prefix: [1, 2, 3]}, {keep: [3, 1]} or
+    {calendar: [month, quarter, year]}. A file can also describe a sensitive attribute."""
 
     @property
     def declared_type(self) -> AttributeType | None:
@@ -334,6 +334,7 @@ class Attribute(Section):
         return {key: value for key, value in document.items() if key not in unset}
 
     def _problems(self) -> Iterator[Finding]:
+        """Find options that the role does not allow, and options that contradict each other."""
         if self.role != "quasi_identifier":
             yield from (
                 Finding(
@@ -391,7 +392,7 @@ class Attribute(Section):
             yield Finding(("range",), f"{text}. Remove it, or correct it")
 
     def _end_findings(self) -> Iterator[Finding]:
-        """Find options that contradict where ranges may end."""
+        """Find options that contradict the ends of ranges."""
         kind = self.hierarchy_kind
         if self.grid not in (None, "auto", "none") and (kind or self.order):
             other = f"a hierarchy of the kind '{kind}'" if kind else "an order"

@@ -84,11 +84,11 @@ class BudgetOptions(Section):
     """Directory of the ledger. Any Hadoop URI."""
 
     dataset: Annotated[str, WithJsonSchema({"type": "string", "pattern": _NAMES})]
-    """Name of the data about the same people."""
+    """One name for all data about the same people."""
 
     limit: Number | None = None
-    """Privacy loss (epsilon) that may be spent altogether, a decimal number. Fixed when the ledger
-    of the data set is made. null: that of the ledger."""
+    """Largest total privacy loss (epsilon), a decimal number. It is fixed when the ledger is
+    created. null means the limit of the ledger."""
 
     def _problems(self) -> Iterator[Finding]:
         if DATASET.fullmatch(self.dataset) is None:

@@ -28,7 +28,7 @@ def unusable_names(attributes: Mapping[str, Attribute]) -> Iterator[Finding]:
             yield Finding(
                 ("attributes", name),
                 f"found the name {other!r} again, only with other upper and lower case, which "
-                "Spark does not distinguish. Expected each column once. Remove one of the two",
+                "does not count. Expected each column once. Remove one of the two",
             )
 
 
@@ -45,7 +45,7 @@ def lacking_quasi_identifiers(attributes: Mapping[str, Attribute]) -> Iterator[F
 def unusable_criteria(
     attributes: Mapping[str, Attribute], privacy: PrivacyOptions
 ) -> Iterator[Finding]:
-    """Find criteria about attributes that are not sensitive, or lack what the criterion needs."""
+    """Find criteria about attributes that are not sensitive, or lack an order or hierarchy."""
     sensitive = [name for name, attribute in attributes.items() if attribute.role == "sensitive"]
     for location, name in privacy.locations():
         if name not in sensitive:
@@ -126,7 +126,7 @@ def unusable_pseudonyms(
     privacy: PrivacyOptions,
     pseudonyms: Mapping[str, str],
 ) -> Iterator[Finding]:
-    """Find pseudonyms of columns that identify no one, and columns that exist already."""
+    """Find pseudonyms of columns that identify no one, or with the name of another column."""
     names = {name.lower(): name for name in attributes}
     for index, (name, column) in enumerate(pseudonyms.items()):
         where = ("output", "pseudonyms", name)
@@ -178,7 +178,7 @@ def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> Iterator[Find
 def unusable_published(
     attributes: Mapping[str, Attribute], evaluate: EvaluateOptions
 ) -> Iterator[Finding]:
-    """Find a target that is not published as it is, and weights that are quasi-identifiers."""
+    """Find a target that is not published unchanged, and weights that are quasi-identifiers."""
     published = [
         name
         for name, attribute in attributes.items()

@@ -66,11 +66,11 @@ class CodingOptions(Section):
     """The coding that a configuration follows."""
 
     path: NonEmptyText
-    """The file of the coding. A local path, or any address."""
+    """The file of the coding: a local path, or any Hadoop URI."""
 
     fingerprint: Annotated[str, AfterValidator(_require_digits)] | None = None
-    """Fingerprint of the coding that was agreed on, as check prints it: another file, or another
-    hierarchy file that it names, is refused."""
+    """Fingerprint of the agreed coding, as check prints it. Any other coding or hierarchy file is
+    refused."""
 
 
 def _path_alone(value: object) -> object:
@@ -124,7 +124,7 @@ class ReportOptions(Section):
     """Title of the report. null: the name of the release's directory."""
 
     purpose: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
-    """What the release is for, in a sentence or two, on top of the report."""
+    """What the release is for, in a sentence or two. It is at the top of the report."""
 
     contact: _Line | None = None
     """Who answers questions about the release: a name, an address."""
@@ -137,15 +137,15 @@ class Configuration(Section):
     """Where the table comes from."""
 
     coding: CodingKey = None
-    """A file that several holders have agreed on, in the place of attributes, missing and
-    output.style, with what every release guarantees at least: its path, or path and fingerprint."""
+    """File that several holders agreed on: its path, or path and fingerprint. It replaces
+    attributes, missing and output.style, and sets the minimum guarantees of every release."""
 
     attributes: dict[str, Attribute]
-    """The columns and their roles. What is not listed is not published."""
+    """The columns and their roles. Unlisted columns are not published."""
 
     missing: MissingPolicy = "drop"
-    """Records with a missing quasi-identifier: drop leaves them out, error refuses the table,
-    category treats missing as a value of its own."""
+    """Records with a missing quasi-identifier. drop leaves them out, error refuses the table,
+    category treats missing as a separate value."""
 
     privacy: SerializeAsAny[PrivacyOptions]
     """What the release guarantees."""
@@ -156,34 +156,34 @@ class Configuration(Section):
     """Which model makes the classes, and its options."""
 
     evaluate: EvaluateOptions = EvaluateOptions()
-    """What is measured beyond the usual."""
+    """Additional measures."""
 
     gates: dict[str, Gate] = Field(default={})
-    """Bounds on figures of the release, by their names: columns of the table summary,
-    attributes.<name>.<column> and risk.<attacker>.<column>. Outside of them nothing is
-    published."""
+    """Bounds on figures of the release: columns of the table summary, attributes.<name>.<column>
+    and risk.<attacker>.<column>. If a figure is out of bounds, nothing is published."""
 
     metrics: MetricsOptions = MetricsOptions()
-    """How runs are followed over time."""
+    """Tables and bounds that compare runs over time."""
 
     output: OutputOptions
-    """Where the release goes, and what it looks like."""
+    """Where and how the release is written."""
 
     execution: ExecutionOptions = ExecutionOptions()
     """How the work is done."""
 
     ledger: BudgetOptions | None = None
-    """Ledger of all that is published about the people of a data set: a run adds an entry,
-    anonspark select spends of its limit. null: none."""
+    """Ledger of everything that is published about the people in a data set. A run adds an entry,
+    anonspark select spends from its limit. null: none."""
 
     report: ReportOptions = ReportOptions()
-    """What the report says of the release's purpose."""
+    """Title, purpose and contact in the report."""
 
     _coding: AgreedCoding | None = PrivateAttr(default=None)
     _places: Places = PrivateAttr(default=Places())
     _is_placed_by_caller: bool = PrivateAttr(default=True)
 
     def _problems(self) -> Iterator[Finding]:
+        """Find contradictions between sections, in the order of the checks."""
         yield from (
             *unusable_names(self.attributes),
             *unusable_where(self.attributes, self.input.where),
@@ -346,9 +346,9 @@ class Configuration(Section):
     def settings_fingerprint(self) -> str:
         """Return a SHA-256 that is equal for releases whose figures can be compared.
 
-        It covers what decides what becomes of a given table: attributes, policy for missing
-        values, criteria, model and style. Paths, formats, seed and everything that changes no
-        class may differ. A default that is written out counts as one that is not.
+        It covers the settings that change the classes of a given table: attributes, policy for
+        missing values, criteria, model and style. Paths, formats and the seed may differ. A default
+        that is written out counts as one that is not.
         """
         document = self.model_dump(
             mode="json",

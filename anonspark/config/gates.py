@@ -70,10 +70,10 @@ class Gate(Section):
     """Bounds on a figure."""
 
     min: Bound | None = None
-    """Smallest figure that is published."""
+    """Smallest allowed value."""
 
     max: Bound | None = None
-    """Largest figure that is published."""
+    """Largest allowed value."""
 
     def _problems(self) -> Iterator[Finding]:
         if self.min is None and self.max is None:
@@ -161,20 +161,19 @@ class MetricsOptions(Section):
     """Options to follow runs over time."""
 
     job: str = Field(default="anonspark", min_length=1)
-    """Name of the job: runs are compared with earlier runs of the same job. It identifies them in
-    the tables of all runs."""
+    """Name of the job in the tables of all runs. Only runs of the same job are compared."""
 
     append_to: NonEmptyText | None = None
-    """Directory to whose tables summary and rounds the rows of every release are appended, by date.
-    Any Hadoop URI. null: none."""
+    """Directory for the tables of all runs, any Hadoop URI. Every release appends rows to its
+    tables summary and rounds. null: none."""
 
     drift: dict[str, _Bound] = Field(default={})
-    """Largest relative change of figures of the table summary against the last earlier run of the
-    same job, such as {rows_in: 0.2}. Beyond it nothing is published."""
+    """Largest relative change of figures in the table summary since the last run of the same job,
+    such as {rows_in: 0.2}. If a change is larger, nothing is published."""
 
 
 def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iterator[Finding]:
-    """Find bounds on the drift of what is no figure, is not measured, or cannot be compared.
+    """Find bounds on the drift of figures that do not exist, are not measured, or have no past.
 
     >>> drift = MetricsOptions(drift={"rows_in": 0.2})
     >>> [problem.text[:14] for problem in unusable_drift(drift, frozenset())]
@@ -199,48 +198,47 @@ def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iter
 
 
 class RiskOptions(Section):
-    """From where on the risk of re-identification is called high, and how it is measured."""
+    """When the risk of re-identification counts as high, and how it is measured."""
 
     threshold: Share = 0.2
-    """Highest acceptable probability to re-identify any one record."""
+    """Largest acceptable probability of re-identifying a record."""
 
     at_risk: Share = 0.0
-    """Acceptable share of records whose probability exceeds the threshold."""
+    """Largest acceptable share of records above the threshold."""
 
     average: Share = 0.1
-    """Acceptable share of records re-identified."""
+    """Largest acceptable share of re-identified records."""
 
     unique: Share = 0.0
-    """Acceptable share of unique records."""
+    """Largest acceptable share of unique records."""
 
     weights: str | None = Field(default=None, min_length=1)
-    """An attribute with sampling weights: how many people of the population each record stands for.
-    It is published, or an identifier. Also measures the individual risk, an estimate: that from
-    an outsider, who does not know who was sampled. It changes no class. null: not measured."""
+    """An attribute with sampling weights, not a quasi-identifier: how many people each record
+    represents. Adds the individual risk, an estimate for an outsider, who does not know who was
+    sampled. It changes no class. null: not measured."""
 
 
 class AssociationOptions(Section):
-    """With what column association is measured."""
+    """The column with which association is measured."""
 
     target: str = Field(min_length=1)
-    """A sensitive or insensitive attribute of 2 to 100 different values that quasi-identifiers
-    predict."""
+    """A sensitive or insensitive attribute with 2 to 100 different values."""
 
 
 class EvaluateOptions(Section):
     """Additional measures."""
 
     compare_baseline: bool = False
-    """Report what the same model loses without outlier handling, and the decision rules, also if
-    the model has none. Models with rounds always report it."""
+    """Report the decision rules and the loss without outlier handling, also for models without
+    rounds. Models with rounds always report them."""
 
     information: bool = False
-    """Also measure entropy and Kullback-Leibler divergence of the release. Costs some passes over
-    the input for every quasi-identifier. Not for the style mean."""
+    """Also measure entropy and Kullback-Leibler divergence of the release. This takes some passes
+    over the input for every quasi-identifier. Not with output.style: mean."""
 
     association: AssociationOptions | None = None
-    """Also measure how well quasi-identifiers predict a target before and after. Costs some passes
-    over the snapshot and one over the release. null: not measured."""
+    """Also measure how well quasi-identifiers predict a target, before and after. This takes some
+    passes over the input and one over the release. null: not measured."""
 
     risk: RiskOptions = RiskOptions()
-    """From where on the risk of re-identification is called high."""
+    """When the risk of re-identification counts as high."""

@@ -172,23 +172,23 @@ class InputOptions(Section):
             }
         ),
     ]
-    """A path or a list of paths. Any Hadoop URI. Or table, the name of a table or view in a catalog
-    of Spark."""
+    """Paths, patterns or Hadoop URIs of the files, one or a list. Or set table, the name of a table
+    or view in a Spark catalog."""
 
     format: NonEmptyText = "parquet"
-    """Name of the Spark data source (parquet, csv, orc, json, ...). If it is left out, the names of
-    the files decide."""
+    """Name of the Spark data source (parquet, csv, orc, json, ...). If you omit it, the file names
+    decide."""
 
     options: SourceOptions = Field(default={})
     """Options of the format, such as header and inferSchema of csv."""
 
     where: Annotated[str, AfterValidator(_comparisons)] | None = None
-    """Which records are read: comparisons joined by AND, such as day = '2026-11-28', of which Spark
-    reads only the partitions and row groups that can have some. null: all."""
+    """Condition for the records to read: comparisons joined by AND, such as day = '2026-11-28'.
+    Spark reads only partitions and row groups that can match. null: all."""
 
     missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(default=["", "?"])
-    """What means a missing value in a quasi-identifier, whatever the type of its column. Texts are
-    compared after blanks around them are taken away."""
+    """Texts that stand for a missing value in a quasi-identifier of any type. Surrounding blanks
+    are ignored."""
 
     missing_columns: Annotated[
         MissingColumns,
@@ -197,8 +197,8 @@ class InputOptions(Section):
             {"anyOf": [{"enum": ["error", "null"], "type": "string"}, {"type": "null"}]}
         ),
     ] = "error"
-    """If some files of the table (Parquet, ORC, Avro) lack an attribute that others have: error
-    refuses the table, null reads missing values there."""
+    """What to do if some files of the table (Parquet, ORC, Avro) lack an attribute. error refuses
+    the table, null reads missing values."""
 
     _is_settled: bool = PrivateAttr(default=False)
 

@@ -50,8 +50,8 @@ def json_schema() -> JsonObject:
     """Make the JSON Schema (2020-12) of the whole configuration file, a new object each time.
 
     It covers the short form of an attribute, the options of all our models, and those of loaded
-    packages (see :func:`load_extensions`). What takes more than one section to see, such as
-    colliding column names, is left to :func:`anonspark.config.load_configuration`.
+    packages (see :func:`load_extensions`). Rules about several sections, such as colliding column
+    names, are left to :func:`anonspark.config.load_configuration`.
     """
     sections = _Sections()
     root = sections.of(Configuration)
@@ -137,7 +137,7 @@ def _allow_role_lists(root: JsonObject) -> None:
     for key, role in ROLE_LISTS.items():
         root["properties"][key] = {
             "anyOf": [name, {"type": "array", "items": name}, {"type": "null"}],
-            "description": f"Columns with the role {role}, in the place of attributes.",
+            "description": f"Columns with the role {role}, instead of attributes.",
         }
 
 
@@ -146,7 +146,7 @@ def _allow_a_table(source: JsonObject) -> None:
     source["properties"]["table"] = {
         "type": "string",
         "minLength": 1,
-        "description": "Name of a table or view in a catalog of Spark.",
+        "description": "Name of a table or view in a Spark catalog.",
     }
     del source["required"]
     source["oneOf"] = [
@@ -156,7 +156,7 @@ def _allow_a_table(source: JsonObject) -> None:
 
 
 def _allow_one_for_a_list(criteria: JsonObject) -> None:
-    """Let one mapping be short for a list of one, and bounds for criteria."""
+    """Allow one mapping instead of a list of one, and bounds instead of criteria."""
     for name, section in criteria.items():
         if section.get("type") == "array":
             items = section["items"]

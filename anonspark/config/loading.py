@@ -49,7 +49,7 @@ class Assignment(NamedTuple):
 
 
 def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assignment]:
-    """Split overrides into key paths and values. Their problems are appended.
+    """Split overrides into key paths and values, and append their problems.
 
     >>> problems = []
     >>> [parsed] = parse_overrides(["attributes.'capital.gain'.role=sensitive"], problems)
@@ -91,7 +91,7 @@ def shown_override(override: str) -> str:
 
 
 def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
-    """Cut an override into its key path and the text of its value, or return None if it has none.
+    """Cut an override into its key path and the text of its value, or return None.
 
     >>> _parse_key_path("privacy.k=5")
     (('privacy', 'k'), '5')
@@ -112,10 +112,10 @@ def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
 def assign(
     document: dict[str, Any], assignment: Assignment, problems: list[str], prefix: str = "--set "
 ) -> None:
-    """Set the value at a key path of a document, which is changed.
+    """Set the value at a key path of a document, in place.
 
-    Short forms on the path are written out. Problems are appended, each with a prefix that says
-    where the value comes from.
+    Short forms on the path are written out. Problems are appended, with a prefix that names the
+    source of the value.
 
     >>> document = {"model": "canon"}
     >>> assign(document, Assignment("model.rho=3", ("model", "rho"), 3), [])
@@ -181,8 +181,8 @@ def fill_in_seed(
 ) -> SparkNeededError | None:
     """Set ``execution.seed`` of an unchecked configuration from its file or its variable.
 
-    If no seed is needed, neither is read, so that readers of a release need no secret. Problems are
-    appended. Return an error to be raised if nothing else is wrong: Spark alone can read the file.
+    If no seed is needed, neither is read, so readers of a release need no secret. Problems are
+    appended. Returns an error to raise if nothing else is wrong: only Spark can read the file.
     """
     execution = document.get("execution", {})
     if not isinstance(execution, dict):
@@ -275,9 +275,9 @@ _TOO_LARGE = 10**1000
 
 
 def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
-    """Copy a document so that aliases share nothing, and drop keys that are no text.
+    """Copy a document so that aliases share nothing, and drop keys that are not texts.
 
-    Problems of texts, keys and numbers are appended, with the location at which they stand.
+    Problems of texts, keys and numbers are appended, with their location.
 
     >>> problems = []
     >>> copy_document({"privacy": {"k": 5}, 3: 4}, (), problems)
@@ -349,12 +349,12 @@ def load_configuration(
     *,
     needs_seed: bool = True,
 ) -> Configuration:
-    """Read and check a configuration file, which is local or where ``read`` finds it.
+    """Read and check a configuration file, which is local or found by ``read``.
 
-    Overrides are values of ``--set``, ``key.path=value`` in YAML, of which later ones win. Readers
-    of releases do not need the seed, and so do not read its file or variable. Raises
-    ConfigurationError with all problems of file and overrides, or SparkNeededError if nothing is
-    wrong, but a file has to be read through Spark.
+    Overrides are values of ``--set``, ``key.path=value`` in YAML, and later ones win. Readers of
+    releases do not need the seed, so its file or variable is not read for them. Raises
+    ConfigurationError with all problems of file and overrides, or SparkNeededError if there are
+    none, but only Spark can read a file.
     """
     problems: list[str] = []
     assignments = parse_overrides(overrides, problems)

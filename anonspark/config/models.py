@@ -79,8 +79,8 @@ class CuttingOptions(ModelOptions):
     """Options of the models that form classes, of which the worst can be left out."""
 
     suppression_limit: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """Largest share of the records that may be suppressed: after the last round whole classes are
-    left out, first those whose records lose most. 0 leaves none out."""
+    """Largest share of the records that may be suppressed. After the last round, the classes whose
+    records lose most are left out first. 0 leaves none out."""
 
 
 PUBLISHED = "canbay-2019"
@@ -109,39 +109,39 @@ class RoundOptions(CuttingOptions):
     published_settings: ClassVar[Mapping[str, object]] = _BY_CANBAY
 
     published: Literal["canbay-2019"] | None = None
-    """Computes the algorithm as the thesis published it: sets cut, span (Mondrian), vantage
-    (Canon), separation, reference and minimum_gain, which may then say nothing else. split, rho and
-    lof_neighbors stay as they are set. null sets nothing."""
+    """Runs the algorithm as published in the thesis. It sets cut, span, refine (Mondrian), vantage
+    (Canon), separation, reference and minimum_gain. Other values of these are errors. split, rho
+    and lof_neighbors keep their values. null sets nothing."""
 
     rho: int = Field(default=5, ge=1, le=1000)
-    """Number of rounds at most. The last one keeps its groups whole. Only for models with outlier
+    """Maximum number of rounds. The last one keeps its groups whole. Only for models with outlier
     handling."""
 
     minimum_gain: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Stop with the round that lowers the certainty penalty by less than this share of what it
-    would be without the round. 0 never stops early. Only for models with outlier handling."""
+    """Smallest share of the certainty penalty that a round must remove. A round that removes less
+    is the last one. 0 never stops early. Only for models with outlier handling."""
 
     separation: Annotated[Literal["always", "adaptive"], BeforeValidator(_current_word)] = (
         "adaptive"
     )
-    """Which records a group gives up to the next round: adaptive those without which the release
-    loses less, if there are any, and a round that does not lower the loss is undone. Always all but
-    the k nearest to its reference, in all rounds, as published. Only for models with outlier
-    handling. Paying, the earlier word for adaptive, is read as well."""
+    """Which records a group passes to the next round. adaptive: only if this reduces the expected
+    loss, and a round that does not reduce the loss is undone. always: all but the k records nearest
+    to its reference, as published. Only for models with outlier handling. paying, the former name
+    of adaptive, also works."""
 
     lof_neighbors: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Neighbours that a record is judged by. Null means k - 1. Only for models with outlier
-    handling."""
+    """Number of neighbours for the local outlier factor. null means k - 1. Only for models with
+    outlier handling."""
 
     reference: Literal["lof", "density"] = "lof"
-    """Which record of a group the normal ones are nearest to: lof takes the one with the smallest
-    local outlier factor, as published. Density the one with the smallest sum of distances to its
-    neighbours. Only for models with outlier handling."""
+    """The centre of a group, which keeps the records nearest to it. lof: the record with the
+    smallest local outlier factor, as published. density: the record with the smallest sum of
+    distances to its neighbours. Only for models with outlier handling."""
 
     @model_validator(mode="before")
     @classmethod
     def _set_as_published(cls, section: Any) -> Any:
-        """Set the values of a publication, unless another key contradicts it."""
+        """Set the values of a publication, unless another key contradicts them."""
         if not isinstance(section, Mapping) or section.get("published") != PUBLISHED:
             return section
         findings = [
@@ -180,28 +180,28 @@ class MondrianOptions(RoundOptions):
     model_config = _schema_of_published(published_settings)
 
     name: Literal["smondrian", "su-mondrian", "mondrian", "u-mondrian"] = "su-mondrian"
-    """Which model makes the classes: smondrian (also: mondrian) cuts once and keeps whole groups.
-    Su-mondrian (also: u-mondrian) sends the outliers of every group through further rounds."""
+    """Which model makes the classes. smondrian (also: mondrian) cuts once and keeps whole groups.
+    su-mondrian (also: u-mondrian) groups the outliers again in further rounds."""
 
     split: Literal["strict", "relaxed"] = "strict"
-    """Records equal to the median: strict keeps them on one side of the cut. Relaxed shares them
-    out so that both halves have equal size."""
+    """Records equal to the median. strict: they stay on one side of the cut. relaxed: they are
+    divided so that both halves have equal size."""
 
     cut: Literal["balanced", "published"] = "balanced"
-    """Where an attribute is cut: balanced takes the better of the boundaries below and above the
-    median, and with criteria beyond k looks further out before it leaves a group whole. Published
-    takes the one above the median, as the published algorithm does. It matters to the strict split
-    only."""
+    """Where an attribute is cut. balanced: below or above the median, whichever gives more equal
+    halves. With criteria beyond k, it also tries other values before it leaves a group whole.
+    published: only above the median, as in the published algorithm. No effect with split:
+    relaxed."""
 
     span: Literal["data", "cell"] = "data"
-    """Which width chooses the attribute to cut: data takes the width of the group's own records.
-    Cell takes the width of its cell of the tree, as the published algorithm does."""
+    """The width by which the next attribute to cut is chosen. data: the range of the group's
+    values. cell: the distance between the earlier cuts, as in the published algorithm."""
 
     refine: int | None = Field(default=None, ge=0, le=1_000)
-    """How often groups that stay whole are refined: neighbours exchange records, and are cut anew
-    where that loses less. Su-mondrian publishes these or the groups of its rounds, whichever lose
-    less. 0 keeps groups as they were cut, as published. Null means 1 for su-mondrian with
-    separation: adaptive, and 0 otherwise. It changes the release."""
+    """How often groups are refined after the cuts: neighbours exchange records, and are cut again
+    if that loses less. su-mondrian publishes these groups or those of its rounds, whichever lose
+    less. 0 keeps the groups as cut, as published. null means 1 for su-mondrian with separation:
+    adaptive, otherwise 0. It changes the release."""
 
     @property
     def passes(self) -> int:
@@ -222,83 +222,82 @@ class CanonOptions(RoundOptions):
     model_config = _schema_of_published(published_settings)
 
     name: Literal["canon", "u-canon"]
-    """Which model makes the classes: canon cuts into halves by the distance to a vantage point, and
-    keeps whole groups. U-canon sends the outliers of every group through further rounds."""
+    """Which model makes the classes. canon cuts into halves by the distance to a vantage point, and
+    keeps whole groups. u-canon groups the outliers again in further rounds."""
 
     vantage: Literal["spread", "random"] = "spread"
-    """How a vantage point is chosen: spread takes, of thirty records drawn by content, the one
-    whose distances vary most. Random takes the first one drawn, as published."""
+    """How a vantage point is chosen. spread: of thirty records drawn by content, the one whose
+    distances vary most. random: the first record drawn, as published."""
 
 
 class MicroaggregationOptions(CuttingOptions):
     """Options of microaggregation."""
 
     name: Literal["microaggregation"]
-    """Which model makes the classes: microaggregation grows and improves groups of k to 2k - 1
-    records one by one, for the least loss."""
+    """Which model makes the classes. microaggregation builds and improves groups of k to 2k - 1
+    similar records, for the smallest loss."""
 
     objective: Literal["gcp", "queries"] = "gcp"
-    """What groups are formed for: gcp for the smallest certainty penalty. Queries for counts that
-    are estimated well, too, for a penalty that is a little larger."""
+    """What the groups optimize. gcp: the smallest certainty penalty. queries: also better counts,
+    for a slightly larger penalty."""
 
     passes: int = Field(default=20, ge=1, le=1_000)
-    """How often all groups are improved. More passes take longer, in proportion, and lose less. It
+    """How often all groups are improved. More passes lose less, and take proportionally longer. It
     changes the release."""
 
     block_rows: int = Field(default=250_000, ge=1_000, le=10_000_000)
-    """Largest number of records among which groups are formed. Larger tables are cut at medians
-    first. It changes the release."""
+    """Largest number of records in a block. Larger tables are first cut into blocks at medians. It
+    changes the release."""
 
 
 class FullDomainOptions(ModelOptions):
     """Options of full-domain recoding, once (``full-domain``) or in rounds (``rho-gain``)."""
 
     name: Literal["full-domain", "rho-gain"]
-    """Which model makes the classes: full-domain recodes every quasi-identifier to one level of its
-    hierarchy and suppresses the records whose class violates a criterion. Rho-gain recodes the
-    suppressed records again on their own, round after round."""
+    """Which model makes the classes. full-domain recodes every quasi-identifier to one level of its
+    hierarchy and suppresses records whose class violates a criterion. rho-gain recodes the
+    suppressed records again, round after round."""
 
     rho: int = Field(default=2, ge=0, le=1000)
-    """Rounds after the first one at most. Only for rho-gain."""
+    """Maximum number of rounds after the first one. Only for rho-gain."""
 
     objective: ObjectiveName = "average_class_size"
-    """What the chosen levels are best in: average_class_size (most classes), discernibility,
-    monotonic_discernibility (suppressed classes count as they are), precision, loss, or entropy."""
+    """What the chosen levels optimize: average_class_size (most classes), discernibility,
+    monotonic_discernibility (suppression itself costs nothing), precision, loss or entropy."""
 
     suppression_limit: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Largest share of a round's records that may be suppressed. Null means 0.05 for full-domain
-    and 1 for rho-gain, whose next round takes them back."""
+    """Largest share of a round's records that may be suppressed. null means 0.05 for full-domain
+    and 1 for rho-gain, whose next round recodes them."""
 
     minimum_levels: dict[str, _Level] = Field(default={})
-    """Lowest level allowed of some quasi-identifiers. 0 for the others."""
+    """Lowest allowed levels of some quasi-identifiers. 0 for the others."""
 
     maximum_levels: dict[str, _Level] = Field(default={})
-    """Highest level allowed of some quasi-identifiers. That of the hierarchy for the others."""
+    """Highest allowed levels of some quasi-identifiers. The top of the hierarchy for the others."""
 
     levels: list[dict[str, _Level]] = Field(default=[])
-    """Levels that are given instead of searched for: one mapping of all quasi-identifiers a round,
-    from the first one. For releases that have to be alike, or to repeat others'."""
+    """Fixed levels instead of a search: one mapping of all quasi-identifiers for each round. Use it
+    to make several releases alike, or to repeat one."""
 
     search: Literal["exhaustive", "pruned"] | None = Field(
         default=None,
         description=(
-            "exhaustive scores every node of the lattice. Pruned spares those that monotonicity "
-            "and bounds rule out, which may miss the best node where a criterion is not monotone. "
-            f"Null: exhaustive up to {EXHAUSTIVE_NODES:,} nodes."
+            "exhaustive scores every node of the lattice. pruned skips nodes that monotonicity and "
+            "bounds rule out, and can miss the best node if a criterion is not monotone. "
+            f"null means exhaustive for up to {EXHAUSTIVE_NODES:,} nodes."
         ),
     )
     t_reference: Literal["original", "round"] = "original"
-    """What t-closeness is measured against: the distribution of the whole input (original) or of
-    the records of each round (round, as published. The release then may violate t-closeness against
-    the whole input)."""
+    """What t-closeness compares a class with. original: the whole input. round: the records of its
+    round, as published. The release may then violate t-closeness to the whole input."""
 
     residual: Literal["drop", "suppress"] = "drop"
-    """Records that no round finds a class for: drop leaves them out, suppress publishes them as one
-    class whose quasi-identifiers show nothing, if it satisfies the criteria."""
+    """Records without a class after the last round. drop leaves them out. suppress publishes them
+    with * in every quasi-identifier, if they satisfy the criteria together."""
 
     driver_tuples: int = Field(default=5_000_000, ge=1)
-    """Distinct tuples of quasi-identifiers (with their sensitive values, where criteria need them)
-    that the search keeps on the driver. More are kept on the cluster."""
+    """How many distinct tuples of quasi-identifiers (with sensitive values, if criteria need them)
+    the driver holds for the search. If there are more, they stay on the cluster."""
 
     @property
     def largest_share(self) -> float:
@@ -313,7 +312,7 @@ class FullDomainOptions(ModelOptions):
         return 1 + (self.rho if self.name == "rho-gain" else 0)
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:
-        """Find quasi-identifiers without a hierarchy, levels of others, and unfit styles."""
+        """Find quasi-identifiers without a hierarchy, levels of other columns, and unfit styles."""
         quasi_identifiers = [
             name for name, attribute in attributes.items() if attribute.role == "quasi_identifier"
         ]
@@ -363,12 +362,12 @@ class AutoOptions(ModelOptions):
     """Options of ``auto``, which tries models on a sample and takes the best one."""
 
     name: Literal["auto"]
-    """Which model makes the classes: auto tries smondrian, su-mondrian and microaggregation
-    on a sample. It takes the fastest one whose loss is at most 1% above the smallest. The manifest
-    says which and why."""
+    """Which model makes the classes. auto tries smondrian, su-mondrian and microaggregation on a
+    sample. It uses the fastest one whose loss is at most 1% above the smallest. The manifest has
+    the choice and the losses."""
 
     objective: Literal["loss", "queries"] = "loss"
-    """What is to be small: loss is the share of its column that a value spans. Queries the median
+    """What should be small. loss: the share of its column that a value spans. queries: the median
     error of counting queries."""
 
 
@@ -376,16 +375,16 @@ class MappingOptions(ModelOptions):
     """Options of the mapping of an earlier release, applied to new records."""
 
     name: Literal["mapping"]
-    """Which model makes the classes: mapping puts each record into the region of an earlier release
-    that holds it, and publishes it with that label."""
+    """Which model makes the classes. mapping puts each record into the region of an earlier release
+    that contains it, and publishes it with that label."""
 
     release: str = Field(min_length=1)
     """Directory of the earlier release. Any Hadoop URI."""
 
     unfit: Literal["merge", "suppress", "refuse"] | None = None
-    """What becomes of regions whose new records are fewer than k or violate a criterion: merge
-    joins them with their nearest ones, suppress leaves their records out, refuse publishes
-    nothing. Null: merge, and suppress for a release by full-domain recoding."""
+    """What to do with regions whose new records are fewer than k or violate a criterion. merge
+    joins them with the nearest ones, suppress leaves their records out, refuse publishes nothing.
+    null means suppress after full-domain, otherwise merge."""
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:  # noqa: ARG002
         """Find a style that hides regions."""
@@ -425,7 +424,7 @@ def options_classes() -> dict[str, type[ModelOptions]]:
 
 
 def foreign_model(name: str) -> Any:
-    """Return the class of another package's model, or None if no package has one of this name.
+    """Return the class of another package's model, or None if no package has the name.
 
     Raises ConfigurationError if the package cannot be used.
     """

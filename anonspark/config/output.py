@@ -16,26 +16,25 @@ class ExecutionOptions(Section):
 
     # Both engines make the same release, so no fingerprint has it.
     engine: Literal["auto", "local", "spark"] = Field(default="auto", exclude=True)
-    """Who does the work: this process, without Java (local), or Spark. auto takes local where no
-    Spark is given, input and output are local files of formats that it knows, and the input has at
-    most an eighth of the available memory on the disk."""
+    """Where the run works: in this process without Java (local), or on Spark. auto means local if
+    you set no Spark master, input and output are local files in formats that it supports, and the
+    input files need at most an eighth of the available memory."""
 
     task_rows: int = Field(default=250_000, ge=1)
-    """Largest number of rows that one task finishes on its own."""
+    """Maximum number of rows that a task processes alone."""
 
     seed: int = Field(default=0, repr=False, ge=-(2**63), le=2**63 - 1)
-    """Mixed into record hashes and random choices. Keep it secret in production, and draw it at
-    random from the whole range, so that its fingerprint does not give it away."""
+    """A secret number that goes into record hashes and random choices. For real data, draw it at
+    random from the whole range, so that its fingerprint does not reveal it."""
 
     # The same number makes the same release, wherever it is kept.
     seed_file: NonEmptyText | None = Field(default=None, exclude=True)
-    """File that holds the seed and nothing else, instead of seed: a path of the driver's local
-    disk, or any Hadoop URI. The environment variable ANONSPARK_SEED is a third place for it. The
-    seed stands in one of them."""
+    """File that contains only the seed, instead of seed: a path on the driver's local disk, or any
+    Hadoop URI. A third place is the environment variable ANONSPARK_SEED. Use only one of them."""
 
     staging_path: NonEmptyText | None = None
-    """Private directory that all executors reach, below which a run keeps raw records and its
-    finished rounds until it ends. null: beside output.path."""
+    """Private directory that all executors can access. A run keeps raw records and finished rounds
+    in it until it ends. null means next to output.path."""
 
     def _problems(self) -> Iterator[Finding]:
         if self.seed_file is not None and "seed" not in self.model_fields_set:
@@ -66,43 +65,43 @@ class OutputOptions(Section):
     """Directory of the release. Any Hadoop URI."""
 
     mode: OutputMode = "error"
-    """If there is something at the path: error refuses, overwrite replaces it."""
+    """If the path has content: error refuses the run, overwrite replaces a release."""
 
     style: OutputStyle = "interval"
     """How generalized values are written: interval as "[17-25]", bounds as two columns <name>_min
     and <name>_max, mean as the mean of the class."""
 
     format: NonEmptyText = "parquet"
-    """Name of the Spark data source that the records are written with: parquet, orc, delta, ... It
-    has to keep types and missing values, and to bear a rename of its directory."""
+    """Name of the Spark data source that writes the records: parquet, orc, delta, ... It must keep
+    types and missing values, and allow its directory to be renamed."""
 
     copies: list[Literal["csv"]] = Field(default=[])
-    """Other forms of the records: csv writes them again to the directory copies, for spreadsheets
-    and other programs that read no Parquet."""
+    """Other formats of the records. csv also writes them to the directory copies, for spreadsheets
+    and other programs that cannot read Parquet."""
 
     file_rows: int | None = Field(default=None, ge=10_000)
-    """Records of a file of the release, about. A task holds a whole file in memory. null: 250,000,
-    or 64 MiB before compression, and up to four times as many where that makes more than 1,000
-    files."""
+    """Approximate number of records in a file. A task holds a whole file in memory. null means
+    250,000, or 64 MiB before compression if that is less. If this gives more than 1,000 files, each
+    can be up to four times as large."""
 
     pseudonyms: dict[str, NonEmptyText] = Field(default={})
-    """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in
-    its place, another one in every release: the records of a person then stay together."""
+    """Maps an identifier in privacy.unit to the column of pseudonyms that replaces it. All records
+    of a person have the same pseudonym. Pseudonyms differ in every release."""
 
     table: NonEmptyText | None = None
-    """Table of a catalog of Spark, catalog.schema.name, that the published records are written to
-    as well. null: none."""
+    """Table of a Spark catalog, catalog.schema.name, to which the published records are also
+    written. null: none."""
 
     table_mode: Literal["append", "overwrite"] = "append"
-    """What becomes of the records in the table: append keeps them, which Delta Lake and Iceberg can
-    do in one commit. overwrite replaces them, or those of table_partition."""
+    """Existing records of the table. append keeps them, and works only for Delta Lake and Iceberg.
+    overwrite replaces them, or those of table_partition."""
 
     table_partition: dict[NonEmptyText, NonEmptyText] = Field(default={})
-    """Columns that the table has besides those of the release, and their value for this release,
-    such as the day. They part the table."""
+    """Additional columns of the table, by which it is partitioned, and their values for this
+    release, such as the day."""
 
     signing_key: NonEmptyText | None = None
-    """Key that signs the manifest: path of a private SSH key of Ed25519, or of its public one if
+    """Key that signs the manifest: path of a private Ed25519 key for SSH, or of its public key if
     the private one is in the agent. null: the release is not signed."""
 
     def _problems(self) -> Iterator[Finding]:

@@ -31,16 +31,17 @@ class LDiversity(Section):
 
     attribute: _AttributeName
     kind: Literal["distinct", "entropy", "recursive"] = "distinct"
-    """distinct: at least l different values. Entropy: entropy of the values at least log l.
-    Recursive: the most frequent value less frequent than c times all from the l-th on together."""
+    """distinct: at least l different values. entropy: the entropy of the values is at least log l.
+    recursive: the most frequent value is less frequent than c times all values from the l-th on."""
 
     l: float = Field(ge=1.0, le=1e9, allow_inf_nan=False)  # noqa: E741
-    """How diverse. A whole number for distinct and recursive."""
+    """Required diversity. A whole number for distinct and recursive."""
 
     c: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
-    """The factor of recursive diversity, which needs it."""
+    """Factor of recursive diversity. Required for this kind, an error for others."""
 
     def _problems(self) -> Iterator[Finding]:
+        """Find parameters that the kind of diversity lacks or does not take."""
         if self.kind != "entropy" and self.l != int(self.l):
             yield Finding(
                 ("l",),
@@ -69,13 +70,13 @@ class TCloseness(Section):
 
     attribute: _AttributeName
     t: float = Field(ge=0.0, le=1.0)
-    """Largest distance allowed, from 0 to 1."""
+    """Largest allowed distance, from 0 to 1."""
 
     distance: Literal["equal", "ordered", "hierarchical", "maximum"] = "equal"
-    """Earth mover's distance where all values are equally far from each other (equal), as far as
-    their places in the order (ordered), or as their lowest common ancestor is high in the
-    attribute's hierarchy (hierarchical). Or the largest difference of one value's shares
-    (maximum)."""
+    """Distance between two values in the earth mover's distance. equal: the same for all values.
+    ordered: the difference of their positions in the order. hierarchical: the height of their
+    lowest common ancestor in the hierarchy. Or maximum: the largest difference in the share of a
+    value."""
 
     def criterion(self) -> Criterion:
         """Return the criterion that models check."""
@@ -89,17 +90,16 @@ class DeltaPresence(Section):
     """Path of the population table, which has all quasi-identifiers as columns."""
 
     format: str = Field(default="parquet", min_length=1)
-    """Spark data source of the population table. If it is left out, the name of the table
-    decides."""
+    """Spark data source of the population table. If you omit it, the name of the table decides."""
 
     options: SourceOptions = Field(default={})
     """Options of the data source of the population table."""
 
     min: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Smallest probability of presence allowed."""
+    """Smallest allowed probability of presence."""
 
     max: float = Field(ge=0.0, le=1.0)
-    """Largest probability of presence allowed."""
+    """Largest allowed probability of presence."""
 
     @model_validator(mode="after")
     def _take_format_of_name(self) -> Self:
@@ -120,7 +120,7 @@ class _WithSeveralBounds(Section):
     """Criteria whose sections have more than one key beside the attribute."""
 
     k: int = Field(ge=1)
-    """Smallest class size allowed."""
+    """Smallest allowed class size."""
 
     l_diversity: Annotated[list[LDiversity], BeforeValidator(one_or_more)] = Field(default=[])
     """Diversity of sensitive attributes in every class. One or a list."""
@@ -180,19 +180,18 @@ class PrivacyOptions(_WithOneBound):
     """
 
     unit: Annotated[list[str], BeforeValidator(name_or_names)] = Field(default=[])
-    """The attribute, or attributes, that identify people, such as a patient number. k then counts
-    people, each of whom may have several records. Without it every record counts as a person."""
+    """Attributes that identify a person, such as a patient number. k then counts people, who may
+    have several records. Without it, every record counts as a person."""
 
     delta_presence: DeltaPresence | None = None
-    """Bounds on the probability that a person of a population is in the release. Checked before
-    publishing, not aimed at."""
+    """Bounds on the probability that a person of a population is in the release. It is only checked
+    before publishing."""
 
     allow_k_1: bool = False
-    """Whether k may be 1, which protects no one. Only to compare with a release without
-    protection."""
+    """Allows k = 1, which protects no one. Use it only for comparisons."""
 
     allow_alone: bool = False
-    """Whether output.pseudonyms may show people who agree with no one else in the classes of all
+    """Publishes output.pseudonyms even if some people agree with no one else in the classes of all
     their records."""
 
     foreign_keys: ClassVar[frozenset[str]] = frozenset()
@@ -257,7 +256,7 @@ class PrivacyOptions(_WithOneBound):
 
 @cache
 def privacy_class(keys: frozenset[str]) -> type[PrivacyOptions]:
-    """Make the class of sections that may have these criteria of other packages, too."""
+    """Extend the class of the section ``privacy`` by criteria of other packages."""
     fields: dict[str, Any] = {}
     for key in sorted(keys):
         criterion = foreign_criterion(key)

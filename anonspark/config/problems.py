@@ -32,10 +32,10 @@ _OF_SECTIONS = {
 
 
 def places_of(name: str, schema: Mapping[str, Any], section: Sequence[str] = ()) -> list[str]:
-    """Return the key paths at which a key could stand: the nearest ones, at most three.
+    """Return the key paths at which a key may stand: the nearest ones, at most three.
 
-    ``section`` is where it was written, and what is below it comes first. A key of the entries of a
-    list stands for the list: ``l`` for ``privacy.l_diversity``.
+    ``section`` is where it was written, and paths below it come first. A key inside the entries of
+    a list counts as one of the list: ``l`` for ``privacy.l_diversity``.
 
     >>> schema = {"properties": {"privacy": {"properties": {"k": {}}}}}
     >>> places_of("k", schema)
@@ -249,7 +249,7 @@ def explain(
     document: Mapping[str, Any],
     schema: Mapping[str, Any],
 ) -> list[Finding]:
-    """Turn the errors of pydantic about a whole configuration into findings, in their order.
+    """Translate the errors of pydantic about a whole configuration into findings, in order.
 
     What is expected is read from the JSON Schema of the configuration.
     """
@@ -311,13 +311,13 @@ def validated(
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        known = (schema or model.model_json_schema)()
-        problems += [finding.line() for finding in explain(error, document, known)]
+        fields = (schema or model.model_json_schema)()
+        problems += [finding.line() for finding in explain(error, document, fields)]
         return None
 
 
 def _as_written(location: Location, document: Any) -> Location:
-    """Leave out list positions if the document has the only entry without a list.
+    """Leave out list positions if the document has a single entry instead of the list.
 
     >>> _as_written(("input", 0, "path"), {"input": {"path": 3}})
     ('input', 'path')
@@ -336,7 +336,7 @@ def _as_written(location: Location, document: Any) -> Location:
 
 
 def _misfit(value: object, shown: str, node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Write what was found, what the schema asks for, and a remedy."""
+    """Describe the value, what the schema expects, and a remedy."""
     parts = [f"found {shown}", f"Expected {_expectation(node, schema)}"]
     branches = _branches(node, schema)
     kinds = {branch.get("type") for branch in branches}
@@ -379,7 +379,7 @@ def _names(node: Mapping[str, Any]) -> list[Any]:
 def _node_at(
     schema: Mapping[str, Any], location: Location, document: Any
 ) -> tuple[Mapping[str, Any], Any]:
-    """Return the node of the schema that describes a location, and its value in the document."""
+    """Return the node of the schema for a location, and its value in the document."""
     node: Mapping[str, Any] = schema
     value = document
     for step in location:
@@ -452,6 +452,7 @@ def _number(node: Mapping[str, Any]) -> str:
 
 
 def _single_expectation(node: Mapping[str, Any]) -> str:
+    """Describe in words the values that a schema without alternatives accepts."""
     names = _names(node)
     if names:
         return one_of(names)

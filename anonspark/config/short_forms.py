@@ -59,12 +59,12 @@ def bound_of(key: Any) -> str | None:
 
 
 def write_out(document: dict[str, object], problems: list[str], *, with_tops: bool = True) -> None:
-    """Replace the short forms of a configuration by the long ones. The document is changed.
+    """Replace the short forms of a configuration by the long ones, in place.
 
-    Lists of columns become ``attributes``, in the order in which all of them stand there. A number,
-    or attributes with numbers, become criteria, ``input: {table: NAME}`` a path and a format.
-    ``with_tops`` gives quasi-identifiers without a hierarchy, in models with levels, the one that
-    has only ``*`` above the values. Numbers and dates are refused when their type is known.
+    Lists of columns become ``attributes``, in the order of the document. A number, or attributes
+    with numbers, become criteria, and ``input: {table: NAME}`` becomes a path and a format. With
+    ``with_tops`` quasi-identifiers without a hierarchy get, for models with levels, one that only
+    has ``*`` above the values. Numbers and dates are refused later, when their type is known.
     Problems are appended.
 
     >>> document = {"quasi_identifiers": ["age"], "model": "canon"}
@@ -103,9 +103,9 @@ def write_out(document: dict[str, object], problems: list[str], *, with_tops: bo
 
 
 def take_out_of_lists(document: dict[str, object], name: str) -> None:
-    """Move an attribute from the list of its role to ``attributes``, where an override changes it.
+    """Move an attribute from the list of its role to ``attributes``, so that it can be overridden.
 
-    Nothing changes unless one list alone names it and ``attributes`` does not.
+    Nothing changes unless exactly one list names it and ``attributes`` does not.
 
     >>> document = {"sensitive": ["income", "illness"]}
     >>> take_out_of_lists(document, "illness")
@@ -139,6 +139,7 @@ def positions_of_listed(document: Mapping[str, Any], positions: Positions) -> Po
 
 
 def _write_out_attributes(document: dict[str, object], problems: list[str]) -> None:
+    """Replace the lists of roles by ``attributes``, in the order in which columns are listed."""
     lists = [key for key in document if key in ROLE_LISTS]
     if not lists:
         return
@@ -168,6 +169,7 @@ def _write_out_attributes(document: dict[str, object], problems: list[str]) -> N
 
 
 def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names in the list of a role with their paths, and report what is no name."""
     if listed is None:
         return
     entries = [listed] if isinstance(listed, str) else listed
@@ -201,7 +203,7 @@ def _sensitive_of(document: Mapping[str, Any]) -> list[str]:
 def _criterion(
     key: str, bound: str, value: Any, sensitive: list[str] | None, problems: list[str]
 ) -> Any:
-    """Return a criterion in its long form. What is no short form stays as it is."""
+    """Return a criterion in its long form. A value that is no short form stays unchanged."""
     if isinstance(value, list):
         return [
             _criterion(key, bound, entry, sensitive, problems) if isinstance(entry, dict) else entry

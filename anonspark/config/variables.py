@@ -35,7 +35,7 @@ class Filled(NamedTuple):
 
 
 def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
-    """Fill in the variables of a text. ``$${`` stands for ``${`` itself.
+    """Fill in the variables of a text, in which ``$${`` stands for a literal ``${``.
 
     It is a problem if a variable is not set and has no default, or has another form.
 
@@ -48,6 +48,7 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
     problems: list[str] = []
 
     def value_of(match: re.Match[str]) -> str:
+        """Return the value for a match, or report a problem and keep the text as it was written."""
         escaped, inside = match.groups()
         written = match[0]
         if escaped:
@@ -108,9 +109,9 @@ def configuration_yaml(document: dict[str, Any], width: float = 80) -> str:
 
 
 def run_date(environment: Mapping[str, str] = os.environ) -> date:
-    """Return the day of the run: that of the variable, else today in UTC.
+    """Return the day of the run: that of the variable, or else today in UTC.
 
-    Raises ValueError if the variable holds something else.
+    Raises ValueError if the variable is no day.
 
     >>> run_date({"ANONSPARK_RUN_DATE": "2026-01-31"}).isoformat()
     '2026-01-31'

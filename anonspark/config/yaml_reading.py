@@ -212,11 +212,11 @@ def read_document(
     *,
     variables: bool = False,
 ) -> tuple[Document, list[str]]:
-    """Read a YAML file that holds a mapping, unchecked, and return it with its problems so far.
+    """Read a YAML file that holds a mapping, unchecked. Also return repeated keys and the like.
 
-    These are repeated keys and missing variables. ``what`` and ``expected`` say in messages what
-    the file and its content should be. ``variables`` allows texts to name variables of the
-    environment. Raises ConfigurationError if the file is missing, or is no mapping in YAML.
+    Messages name the file by ``what`` and its content by ``expected``. With ``variables`` texts may
+    name variables of the environment. Raises ConfigurationError if the file is missing, or is no
+    mapping in YAML.
     """
     shown = str(path) if str(path).isprintable() else repr(str(path))
     text = read_or_explain(str(path), read, shown, f"{what} in YAML")
@@ -347,7 +347,7 @@ def _note(
 def _duplicates(
     loader: Loader, node: yaml.Node, location: Location, seen: set[int]
 ) -> Iterator[Finding]:
-    """Find all keys that stand more than once, which YAML forbids and PyYAML lets pass."""
+    """Find all repeated keys, which YAML forbids and PyYAML accepts."""
     if id(node) in seen:
         # An alias: looked at already, and it may even refer to what encloses it.
         return

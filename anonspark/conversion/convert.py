@@ -52,10 +52,10 @@ _MEMORY, _SECONDS = 8192, 3600
 def convert(
     files: Sequence[str], out: str, options: Options, *, overwrite: bool = False
 ) -> Conversion:
-    """Convert files to one Parquet file, which appears whole or not at all.
+    """Convert files to one Parquet file, which appears as a whole or not at all.
 
-    Raises ConfigurationError if arguments are wrong, or it is not certain which part of a workbook
-    is meant, DataError if a file cannot be read, or a column is of no certain type, and
+    Raises ConfigurationError for wrong arguments, or if it is uncertain which part of a workbook is
+    meant, DataError if a file cannot be read, or the type of a column is uncertain, and
     PublishingError if the file cannot be written.
     """
     _require(out, options, overwrite=overwrite)
@@ -99,7 +99,7 @@ def _require(out: str, options: Options, *, overwrite: bool) -> None:
 
 
 def _read(request: Request) -> dict[str, Any]:
-    """Read the files in a child process, and return what the columns became.
+    """Read the files in a child process, and return its description of the columns.
 
     Raises the error that the process reports, or DataError if a signal or a limit ended it.
     """

@@ -210,8 +210,8 @@ def converted(
 ) -> list[Any]:
     """Convert the numbers of a column to values of its kind. None stays.
 
-    Raises DataError with the row of a number that is no such value, as a day beyond the year 9999
-    or half a day.
+    Raises DataError with the row of a number that is no such value, such as a day after the year
+    9999 or half a day.
 
     >>> converted([0, None], ("day", partial(_day, _1960, "days")), [1, 2], "birth", "a.dta")
     [datetime.date(1960, 1, 1), None]
@@ -231,7 +231,7 @@ def converted(
 
 
 def labels_that_apply(labels: Mapping[Any, str], *, of_text: bool) -> dict[Any, str]:
-    """Return the labels that replace the codes of a column, or none if codes stay.
+    """Return the labels that replace the codes of a column, or {} if codes stay.
 
     No value decides this, so no record changes how others are read. Codes stay if they have a
     single label, which marks an end such as "89 or older", or equal labels, which would merge them.
@@ -272,8 +272,7 @@ def text_of(value: object) -> str:
 def unite(parts: Sequence[tuple[str, Sequence[Column]]]) -> list[Column]:
     """Unite the columns of the files of one table.
 
-    Raises DataError with the name of a column that some files lack, or that has other types or
-    labels in some.
+    Raises DataError with a column that some files lack, or have with other types or labels.
     """
     (first_file, columns), *rest = parts
     united = {column.name: column for column in columns}
@@ -322,9 +321,9 @@ _KINDS = {"s": "text", "b": "boolean", "e": "error", "d": "text of a date"}
 def read_sheet(content: IO[bytes], options: Options, notes: list[str], path: str) -> list[Column]:
     """Read the columns of a workbook's sheet.
 
-    Raises ConfigurationError if it is not certain which sheet, which row of names or which records
+    Raises ConfigurationError if it is uncertain which sheet, which row of names or which records
     are meant, and DataError if a column has cells of several kinds, or cells cannot be read as they
-    look.
+    are displayed.
     """
     book = _open(content)
     sheet = _chosen(book, options.sheet, notes, path)
@@ -454,9 +453,9 @@ def _number_kind(book: Any, style: int) -> str:
 
 
 def _header_row(rows: Rows, path: str) -> int:
-    """Return the number of the row with the names: the first one with over half of the columns.
+    """Return the number of the row with the names: the first with over half of the columns.
 
-    Raises ConfigurationError unless its texts stand above values of another kind, or form a header.
+    Raises ConfigurationError unless its texts are above values of another kind, or form a header.
     """
     width = max(map(len, rows.values()))
     first = next(row for row, cells in rows.items() if 2 * len(cells) > width)
@@ -517,7 +516,7 @@ def _within(low: float, count: float, high: float) -> float:
 
 
 def _meaning(kind: str, epoch: Any) -> Meaning:
-    """Return how numbers of a kind of cell are converted."""
+    """Return the kind of values that a kind of cell holds, and how to convert its numbers."""
     from openpyxl.utils.datetime import WINDOWS_EPOCH, from_excel
 
     def moment(count: float) -> Any:
@@ -547,7 +546,7 @@ _STORED: dict[str | None, Meaning] = {
 
 
 def _columns_of(path: str, options: Options, notes: list[str]) -> list[Column]:
-    """Read the columns of a file in the format that its first bytes show."""
+    """Read the columns of a file, in the format that its first bytes identify."""
     with Path(path).open("rb") as file:
         content = io.BytesIO(unpacked(file, path).read())
     beginning = bytes(content.getbuffer()[:256])
@@ -663,7 +662,7 @@ def _is_missing(value: Any, spans: list[dict[str, object]]) -> bool:
 
 
 def _convert(request: Request) -> dict[str, object]:
-    """Write the columns of all files as one table, and return what they became."""
+    """Write the columns of all files as one table, and return a description of them."""
     notes: list[str] = []
     parts = []
     for number, path in enumerate(request.files):
@@ -689,9 +688,9 @@ def _convert(request: Request) -> dict[str, object]:
 
 
 def _answer(request: Request) -> dict[str, object]:
-    """Convert files and return what they became, or the kind and the texts of the error.
+    """Convert files and return a description, or the kind and the texts of the error.
 
-    Limits the memory first, and turns core dumps off, which would hold data.
+    Limits the memory first, and turns off core dumps, which would hold data.
     """
     limits = {resource.RLIMIT_AS: request.memory << 20, resource.RLIMIT_CORE: 0}
     for kind, limit in limits.items():

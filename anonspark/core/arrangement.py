@@ -31,11 +31,11 @@ TOP = "*"
 def learned_order(
     values: Sequence[str], counts: Integers, classes: Sequence[str], least: int
 ) -> list[int]:
-    """Order values so that neighbours go with the classes of a target alike. Returns their indices.
+    """Order values so that neighbors occur with similar classes of a target. Returns their indices.
 
-    ``counts`` (int64, shape (v, c)) holds the records of each value and class; every class has one
-    at least, and there are two classes at least. Values with fewer than ``least`` records get a
-    position that reveals nothing.
+    ``counts`` (int64, shape (v, c)) holds the records of each value and class. Each of the classes,
+    at least two, has a record. Values with fewer than ``least`` records get a position that reveals
+    nothing.
 
     >>> counts = np.array([[90, 10], [50, 50], [80, 20]])
     >>> learned_order(["flu", "cancer", "cold"], counts, ["alive", "dead"], least=5)
@@ -151,11 +151,10 @@ def _bits(counts: Integers) -> float:
 
 
 def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
-    """Join neighbours of an order, at the least cost first. O(v log v) for v values.
+    """Join neighbors of an order into groups, the cheapest first. O(v log v) for v values.
 
     ``counts`` (int64, shape (v, c)) holds the records of each value, in the order, and class. Each
-    group of each level has at least ``least`` records. The level of all values together is left
-    out.
+    group of each level has at least ``least`` records. The level of all values is left out.
 
     >>> learned_hierarchy(np.array([[9, 1], [8, 2], [1, 9], [2, 8]]), least=1).levels
     [[[0, 1], [2, 3]]]

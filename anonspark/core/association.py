@@ -68,14 +68,14 @@ def find_dependencies(
 ) -> list[Dependency]:
     """Find which columns of the ``determinants`` give which of the ``determined`` (None: all) away.
 
-    ``codes`` (int64, each of shape (n,)) has the values of each column, from 0 up to below n; a
-    missing value is one of them. ``numbers`` holds the columns that are numbers, days or times, NaN
-    for missing values. These also count if they are given away within :data:`WITHIN` of their
-    range: by the median of the records that have the same value, or, if values of a number hardly
-    repeat, by the records with the next lower and the next higher one.
+    ``codes`` (int64, each of shape (n,)) has the values of each column, from 0 up to below n. A
+    missing value has a code of its column, too. ``numbers`` holds columns that are numbers, days or
+    times, with NaN for missing values. Such a column is also given away if a guess is within
+    :data:`WITHIN` of its range: the median of the records with the same value, or, if the values of
+    a numeric determinant hardly repeat, the mean of its two neighbors in sorted order.
 
-    A dependency must hold for at least :data:`NEARLY` of the records and for many more than one
-    guess for all is right for, and the values of its column repeat in at least half of the records.
+    A dependency must hold for at least :data:`NEARLY` of the records, and be right for many more
+    than a single guess is. Values of its determinant repeat in at least half of the records.
 
     >>> zip_codes, cities = np.array([0, 1, 2, 0, 1, 2]), np.array([0, 0, 1, 0, 0, 1])
     >>> for dependency in find_dependencies(["zip", "city"], [zip_codes, cities], ["zip", "city"]):
@@ -85,23 +85,23 @@ def find_dependencies(
     by_name = dict(zip(names, codes, strict=True))
     numeric = numbers or {}
     dependencies = []
-    for first in determinants:
-        sizes = np.bincount(by_name[first])
-        repeated = sizes[by_name[first]] > 1
+    for column in determinants:
+        sizes = np.bincount(by_name[column])
+        repeated = sizes[by_name[column]] > 1
         records = int(repeated.sum())
         repeats = bool(records) and 2 * records >= len(repeated)
-        groups = by_name[first][repeated]
-        for second in names if determined is None else determined:
-            if second == first:
+        groups = by_name[column][repeated]
+        for target in names if determined is None else determined:
+            if target == column:
                 continue
             dependency: Dependency | None = None
             if repeats:
-                dependency = _exactly(first, second, groups, by_name[second][repeated])
-            if dependency is None and second in numeric:
+                dependency = _exactly(column, target, groups, by_name[target][repeated])
+            if dependency is None and target in numeric:
                 if repeats:
-                    dependency = _nearly(first, second, groups, numeric[second][repeated])
-                elif first in numeric:
-                    dependency = _by_neighbors(first, second, numeric, by_name[second])
+                    dependency = _nearly(column, target, groups, numeric[target][repeated])
+                elif column in numeric:
+                    dependency = _by_neighbors(column, target, numeric, by_name[target])
             if dependency is not None:
                 dependencies.append(dependency)
     return dependencies
@@ -212,10 +212,11 @@ LEAST_ASSOCIATION = 0.001
 def removed_uncertainty(original: Integers, released: Figures, classes: Integers) -> float | None:
     """Return the share of a target's uncertainty that a table removes, at most 1.
 
-    ``original`` (int64) and ``released`` (float64), of shape (bins, c), hold the records of the
-    original by value and class, and the same as the table shows them. ``classes`` (int64, shape
-    (c,)) holds the records of the table by class. The result is 0 for a table without information,
-    and None for a constant target.
+    ``original`` (int64) and ``released`` (float64), of shape (bins, c), hold the original's records
+    by value and class, counted exactly and as the release shows them. ``classes`` (int64, shape
+    (c,)) holds the release's records by class. The result is 0 for a table without information, and
+    None for a constant target. In each bin one more record is shared out by the release's shares of
+    classes, so that no prediction is 0 (g and P in docs/algorithms.md, Association with a target).
 
     >>> original = np.array([[50, 0], [0, 50]])
     >>> round(removed_uncertainty(original, original.astype(float), np.array([50, 50])), 2)
@@ -226,8 +227,8 @@ def removed_uncertainty(original: Integers, released: Figures, classes: Integers
     if uncertainty <= 0:
         return None
     records = int(of_target.sum())
-    share = (classes + 1) / (classes.sum() + len(classes))
-    predicted = (released + share) / (released.sum(axis=1, keepdims=True) + 1)
+    prior = (classes + 1) / (classes.sum() + len(classes))
+    predicted = (released + prior) / (released.sum(axis=1, keepdims=True) + 1)
     occurs = original > 0
     # Exactly rounded sums: the order of bins decides no digit.
     terms = (original[occurs] / records) * np.log2(predicted[occurs])
@@ -286,11 +287,11 @@ def gini_score(counts: Integers) -> int:
 
 
 def information_score(counts: Integers, records_at_most: int | None = None) -> int:
-    """Return minus the records times the entropy of the target given the rows, in 256ths of a bit.
+    """Score a table by the negative entropy of the target given the row, times the records.
 
-    Rows of more than ``records_at_most`` records are scored by :func:`_capped_bits`; None caps no
-    row. One record more changes the score by at most :func:`width_of_information`, however many
-    records there are.
+    The unit is 256ths of a bit. Rows of more than ``records_at_most`` records are scored by
+    :func:`_capped_bits`, and None caps no row. One record more changes the score by at most
+    :func:`width_of_information`, whatever the number of records.
 
     >>> information_score(np.array([[4, 0], [1, 1]]))
     -512
@@ -374,8 +375,7 @@ def information_gain(counts: Figures | Integers) -> float:
 def cleaned(noisy: Integers, scale: float) -> Integers:
     """Make a noisy table usable for scores: no cell is below 0.
 
-    Rows below the largest noise that is to be expected, from its ``scale``, become one row, the
-    last.
+    Rows below the largest noise that is to be expected, from its ``scale``, become one last row.
 
     >>> cleaned(np.array([[40, 30], [1, -2], [0, 3]]), scale=5.0).tolist()
     [[40, 30], [1, 1]]

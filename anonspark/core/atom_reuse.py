@@ -74,14 +74,14 @@ def reading_order(pattern: int, recipients: int) -> str:
 def join_strata(
     strata: Mapping[int, Stratum], soundness: Soundness, recipients: int
 ) -> dict[int, int]:
-    """Return the pattern that each pattern becomes, so that all strata are sound; 0 withholds.
+    """Return the pattern that each pattern becomes, so that all strata are sound. 0 withholds.
 
-    Unsound strata give up recipients: no recipient gets a record that it did not ask for. Bit i of
-    a pattern is the i-th recipient; no pattern is 0, and no stratum is empty.
+    Unsound strata give up recipients, so no recipient gets a record that it did not ask for. Bit i
+    of a pattern is the i-th recipient. No pattern is 0, and no stratum is empty.
 
-    As long as a stratum is unsound, the one with the fewest records (on a tie with the smallest
-    pattern) joins the stratum, or nothing, with which the fewest records are withheld, summed over
-    recipients; on a tie the largest stratum, then the smallest pattern. O(p^2) for p patterns.
+    While a stratum is unsound, the one with the fewest records (on a tie the smallest pattern)
+    joins another stratum, or nothing: the choice that withholds the fewest records, summed over
+    recipients (on a tie the largest stratum, then the smallest pattern). O(p^2) for p patterns.
 
     >>> strata = {0b11: Stratum(9), 0b01: Stratum(4), 0b10: Stratum(1)}
     >>> join_strata(strata, Soundness(3), recipients=2)
@@ -94,24 +94,24 @@ def join_strata(
         unsound = [pattern for pattern, part in parts.items() if not soundness.holds(part)]
         if not unsound:
             return becomes
-        s = min(unsound, key=lambda pattern: (parts[pattern].persons, order[pattern]))
-        stratum = parts.pop(s)
-        others: dict[int, Stratum] = {**parts, 0: Stratum(0)}
+        joining = min(unsound, key=lambda pattern: (parts[pattern].persons, order[pattern]))
+        stratum = parts.pop(joining)
+        candidates: dict[int, Stratum] = {**parts, 0: Stratum(0)}
 
-        t = min(
-            others,
+        partner = min(
+            candidates,
             key=lambda pattern: (
-                _withheld(s, stratum, pattern, others[pattern]),
-                -others[pattern].persons,
+                _withheld(joining, stratum, pattern, candidates[pattern]),
+                -candidates[pattern].persons,
                 order[pattern],
             ),
         )
-        meet = s & t
+        meet = joining & partner
         order.setdefault(meet, reading_order(meet, recipients))
-        together = stratum + parts.pop(t) if t else stratum
-        for before, now in becomes.items():
-            if now in (s, t) and now:
-                becomes[before] = meet
+        together = stratum + parts.pop(partner) if partner else stratum
+        for pattern_before, pattern_now in becomes.items():
+            if pattern_now in (joining, partner) and pattern_now:
+                becomes[pattern_before] = meet
         if meet:
             parts[meet] = parts[meet] + together if meet in parts else together
 
@@ -162,28 +162,27 @@ def divide_atom(
 ) -> Integers:
     """Return the recipients' pattern of each person of an atom in a new plan, int64.
 
-    ``patterns`` holds who asks for each person, :data:`OUTSIDE` for people who are gone or whom no
-    recipient asks for. ``keys`` names the persons. ``values`` holds numbers of the sensitive
-    values, by the names of ``demand``, and None for a person who is not in that release. ``people``
-    is the person of each record if a person may have several: ``keys`` are of records then, and
-    records must satisfy the demand, too. It is None if each person has one record.
+    ``patterns`` holds who asks for each person, or :data:`OUTSIDE` for people who are gone or for
+    whom no recipient asks. ``keys`` names the persons. ``values`` holds numbers of the sensitive
+    values, by the names of ``demand``, and None for a person who is not in that release. If a
+    person may have several records, ``people`` is the person of each, ``keys`` name the records,
+    and records must satisfy the demand as well. Otherwise it is None.
 
-    Persons of one pattern are one atom from now on, those outside, too. If no recipient asks for
-    one of them, all are outside: the atom stays as it is. The difference of two releases shows who
-    has left. So some who are present leave with them, until those outside are sound by themselves.
-    O(n) for each of the parts.
+    Persons of one pattern form a new atom, and so do those outside. If no recipient asks for any of
+    them, the atom stays as it is. The difference of two releases shows who has left. So some who
+    are present leave with them, until those outside are sound by themselves. O(n) for each part.
     """
     new = patterns.copy()
     if not (patterns != OUTSIDE).any():
         return new
     # An atom is in an earlier release as a whole or not at all.
-    then = {name: bound for name, bound in demand.then.items() if values[name][0] is not None}
+    earlier = {name: bound for name, bound in demand.then.items() if values[name][0] is not None}
     numbers: dict[bytes, int] = {}
     if people is not None:
-        then = {**then, PEOPLE: demand.k}
+        earlier = {**earlier, PEOPLE: demand.k}
         values = {**values, PEOPLE: [numbers.setdefault(person, len(numbers)) for person in people]}
-    inside = Soundness(demand.k, {**then, **demand.now})
-    outside = Soundness(demand.k, then)
+    inside = Soundness(demand.k, {**earlier, **demand.now})
+    outside = Soundness(demand.k, earlier)
 
     def stratum(persons: Integers, names: Mapping[str, int]) -> Stratum:
         rows = persons.tolist()
@@ -203,15 +202,15 @@ def divide_atom(
     while True:
         gone = np.flatnonzero(new == OUTSIDE)
         left = [int(pattern) for pattern in np.unique(new) if pattern != OUTSIDE]
-        if not len(gone) or not left or outside.holds(stratum(gone, then)):
+        if not len(gone) or not left or outside.holds(stratum(gone, earlier)):
             return new
         sizes = {pattern: int((new == pattern).sum()) for pattern in left}
         largest = min(left, key=lambda bits: (-sizes[bits], reading_order(bits, demand.recipients)))
         rows = np.flatnonzero(new == largest)
         rows = np.array(sorted(rows.tolist(), key=lambda row: keys[row]), np.int64)
-        need = _enough_of(gone, rows, people, demand.k)
-        leaving, staying = rows[:need], rows[need:]
-        enough = outside.holds(stratum(np.concatenate([gone, leaving]), then))
+        needed = _enough_of(gone, rows, people, demand.k)
+        leaving, staying = rows[:needed], rows[needed:]
+        enough = outside.holds(stratum(np.concatenate([gone, leaving]), earlier))
         if enough and inside.holds(stratum(staying, inside.diversity)):
             new[leaving] = OUTSIDE
         else:

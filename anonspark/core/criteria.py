@@ -38,11 +38,11 @@ def matched_values(values: Integers, people: Integers, most: int) -> int:
 
 
 def enough_pairs(values: Integers, people: Integers, most: int) -> tuple[Integers, Integers]:
-    """Reduce pairs of a value and a person to few with the same :func:`matched_values`.
+    """Reduce pairs of a value and a person to few, without a change of :func:`matched_values`.
 
-    What stays are ``most`` pairs that match, or the first ``most`` people of each value and the
-    first ``most`` values of each person: at most 2 ``most``^2 pairs. Why that is enough:
-    docs/algorithms.md.
+    If ``most`` pairs match, these are enough. Otherwise the first ``most`` people of each value are
+    kept, and of these pairs the first ``most`` of each person: at most 2 ``most``^2 pairs
+    (docs/algorithms.md has the proof).
 
     >>> values, people = enough_pairs(np.array([0, 0, 0, 1]), np.array([5, 6, 7, 5]), 2)
     >>> sorted(zip(values.tolist(), people.tolist()))
@@ -137,8 +137,7 @@ class SensitiveAttribute:
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Integers:
         """Return the position of each value in :attr:`values`, int64.
 
-        Raises ValueError for a value that is not among them: the data changed after they were
-        counted.
+        Raises ValueError for a value that is not among them, because the data changed meanwhile.
         """
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
@@ -190,9 +189,10 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6, ctypes.c_dou
 
 @cache
 def _as_c(judge: Callable[..., int], key: str) -> Any:
-    """Return a C function that calls a function of Python. -1 stands for an exception."""
+    """Wrap a function of Python as a C function for kernels, which returns -1 for an exception."""
 
     def call(*numbers: Any) -> int:
+        """Judge a group whose arrays a kernel passes by address. Returns -1 if judging fails."""
         codes, counts, present, shares, values, size, bound = numbers
         try:
             return operator.index(
@@ -221,10 +221,9 @@ def _array(address: int, length: int, kind: Any) -> np.ndarray[Any, Any]:
 
 @cache
 def address_of(judge: Callable[..., int], key: str) -> int:
-    """Return the address of the C function that judges groups. It is valid in this process alone.
+    """Return the address of the C function that judges groups, valid in this process alone.
 
-    Raises ConfigurationError if the function cannot judge a class of two records with the same
-    value.
+    Raises ConfigurationError if the function cannot judge two records with the same value.
     """
     address: Any = getattr(judge, "address", None)
     if address is None:
@@ -312,12 +311,12 @@ class PeopleOfGroup:
 
 
 def paired(values: Integers) -> tuple[Integers, PairedPeople]:
-    """Give a number to each person, and to each pair of a sensitive value and a person.
+    """Assign numbers to people, and to pairs of a sensitive value and a person.
 
-    ``values`` (int64, shape (n, s + 1)) holds the numbers of the sensitive values, which are
-    numbered through all attributes, and last the hash of the person. The first result has the same
-    shape: of each record the numbers of its pairs and of its person, all numbered through. O(n log
-    n) for each attribute; the order of the records does not matter.
+    ``values`` (int64, shape (n, s + 1)) holds the numbers of the sensitive values, consecutive over
+    all attributes, and last the hash of the person. The first result has the same shape: the
+    numbers of a record's pairs and of its person, also consecutive. O(n log n) for each attribute.
+    The order of the records does not matter.
 
     >>> numbers, pairs = paired(np.array([[0, 70], [1, 70], [0, 70]]))
     >>> numbers.tolist(), pairs.first.tolist()
@@ -391,6 +390,7 @@ class Criteria:
         return self.requirements if self.units is None else self._requirements(pairs)
 
     def _requirements(self, pairs: PairedPeople | None) -> Requirements:
+        """Collect the arrays by which kernels judge groups. People count if ``pairs`` are given."""
         names = [attribute.name for attribute in self.sensitive]
         nodes = [len(attribute.parents) for attribute in self.sensitive]
         shares = np.concatenate([np.zeros(0), *(attribute.shares for attribute in self.sensitive)])

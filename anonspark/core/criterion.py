@@ -227,15 +227,10 @@ CRITERIA: Mapping[str, CriterionType] = {
 
 
 def criterion_type(kind: str) -> CriterionType:
-    """Return the row of a kind of criterion. The kind of a criterion of another package is its key.
+    """Return the row of a kind of criterion. In another package the kind is the key.
 
-    Raises
-    ------
-    ConfigurationError
-        If no installed package has the kind, or the package that has it cannot be used.
+    Raises ConfigurationError if no installed package has the kind, or its package is unusable.
 
-    Examples
-    --------
     >>> criterion_type("recursive").words.format(bound=3, c=2)
     'recursive (c, l)-diversity with c = 2 and l = 3'
     """
@@ -251,10 +246,7 @@ def criterion_type(kind: str) -> CriterionType:
 def foreign_criterion(key: str) -> CriterionType | None:
     """Return the criterion of another package by its key, or None if no package has it.
 
-    Raises
-    ------
-    ConfigurationError
-        If the package cannot be used.
+    Raises ConfigurationError if the package cannot be used.
     """
     plugin = extensions.extension(extensions.CRITERIA, key)
     if plugin is None:

@@ -192,8 +192,8 @@ class QuasiIdentifier:
     def encode(self, column: pa.Array) -> Codes:
         """Return the code of each value, int64. Nulls and NaN are missing.
 
-        Texts may come as a dictionary. Raises ValueError if values are missing and no category, or
-        are none of the categories: the data changed after they were checked.
+        Texts may come as a dictionary. Raises ValueError for missing values without a code, or
+        unknown categories, because the data changed after they were checked.
 
         >>> age = QuasiIdentifier("age", "integer", pa.int64(), 17, 90, has_missing=True)
         >>> age.encode(pa.array([17, None, 42])).tolist()
@@ -209,14 +209,15 @@ class QuasiIdentifier:
         return codes
 
     def _encode_present(self, column: pa.Array, any_missing: bool) -> Codes:
+        """Encode values as codes in their order. The codes of missing values are arbitrary."""
         match self.kind:
             case "category":
-                known = pa.array([*self.categories, *dict(self.folded)], self.arrow_type)
+                all_categories = pa.array([*self.categories, *dict(self.folded)], self.arrow_type)
                 if pa.types.is_dictionary(column.type):
-                    indices = pc.index_in(column.dictionary, value_set=known)
+                    indices = pc.index_in(column.dictionary, value_set=all_categories)
                     index = indices.take(column.indices)
                 else:
-                    index = pc.index_in(column, value_set=known)
+                    index = pc.index_in(column, value_set=all_categories)
                 if index.null_count > column.null_count:
                     raise ValueError("a category is unknown in the staged records")
                 codes: Codes = _numpy(index, any_missing).astype(np.int64)
@@ -285,7 +286,7 @@ class QuasiIdentifier:
         return self.grid is not None and not isinstance(self.grid.step, str)
 
     def coarsened(self, codes: Codes) -> Codes:
-        """Return the codes that records have instead of those of single values: lines of the grid.
+        """Replace the codes of values by those of grid lines, and join values beyond the ends.
 
         >>> grid = Grid(Fraction(5), "integer")
         >>> age = QuasiIdentifier("age", "integer", pa.int64(), 10, 90, grid=grid)
@@ -316,7 +317,7 @@ class QuasiIdentifier:
         return codes
 
     def last(self, codes: Codes) -> Codes:
-        """Return the upper ends of the values that codes of records stand for.
+        """Return the largest of the values that the code of a record stands for.
 
         >>> grid = Grid(Fraction(5), "integer")
         >>> age = QuasiIdentifier("age", "integer", pa.int64(), 10, 90, grid=grid)
@@ -338,7 +339,7 @@ class QuasiIdentifier:
     def may_end(self, values: pa.Array, marked: Flags | None, *, upper: bool) -> Flags:
         """Return which values, days and microseconds as numbers, may be the ends of ranges.
 
-        ``marked`` says which ends stand for all values beyond, or is None if ends have no mark.
+        ``marked`` are the ends that stand for all values beyond them, or None if ends have no mark.
         """
         is_time = self.kind in ("date", "timestamp")
         codes = _numpy(values, False) if is_time else self._encode_present(values, False)
@@ -401,9 +402,8 @@ class QuasiIdentifier:
     def positions(self, codes: Codes) -> Positions:
         """Return where codes lie on the real line, float64.
 
-        A missing category is the last one of its domain. A missing number lies one whole range
-        beyond the largest one: near to nothing, so that trees cut missing from present values
-        first.
+        A missing category comes last. A missing number lies one whole range beyond the largest
+        number. It is near nothing, so trees cut missing from present values first.
 
         >>> age = QuasiIdentifier("age", "integer", pa.int64(), 20, 90, has_missing=True)
         >>> age.positions(np.array([20, 91])).tolist()

@@ -42,9 +42,9 @@ def bernoulli_exp(a: int, b: int, below: Below = secrets.randbelow) -> bool:
 
 
 def discrete_laplace(t: int, s: int, below: Below = secrets.randbelow) -> int:
-    """Return a whole number y with probability proportional to exp(-|y| s / t).
+    """Draw a whole number y with probability proportional to exp(-|y| s / t), exactly.
 
-    t / s is the scale of the noise; both are at least 1.
+    t / s is the scale of the noise. Both are at least 1.
 
     >>> from random import Random
     >>> below = Random(7).randrange
@@ -68,10 +68,10 @@ def discrete_laplace(t: int, s: int, below: Below = secrets.randbelow) -> int:
 def permute_and_flip(
     scores: Sequence[int], a: int, b: int, below: Below = secrets.randbelow
 ) -> int:
-    """Return the position of one of the largest scores (McKenna and Sheldon, NeurIPS 2020).
+    """Draw the position of one of the largest scores (McKenna and Sheldon, NeurIPS 2020).
 
-    A score that is smaller by s is accepted with probability exp(-s a / b) when it is its turn.
-    There is at least one score, and a and b are at least 1.
+    Scores are tried in random order. One that is smaller than the best by s is accepted with
+    probability exp(-s a / b). There is at least one score, and a and b are at least 1.
 
     >>> permute_and_flip([0, 90, 3], 1, 1)
     1

@@ -85,10 +85,7 @@ def loaded(group: Group) -> dict[str, Extension]:
 def extension(group: Group, name: str) -> Extension | None:
     """Load a model or a criterion of another package, or return None if no package has the name.
 
-    Raises
-    ------
-    ConfigurationError
-        If it cannot be loaded, or if two packages have it.
+    Raises ConfigurationError if it cannot be loaded, or if two packages have it.
     """
     if (group, name) not in _LOADED:
         points = _points(group, name)

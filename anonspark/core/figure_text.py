@@ -72,7 +72,7 @@ def figure_rows(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> l
 
 
 def percent(part: float, whole: float = 1, *, short: bool = False) -> str:
-    """Write the share of a part in a whole, neither below 0. 0% and 100% mean none and all.
+    """Write the share of a part in a whole, neither below 0. Only none and all are 0% and 100%.
 
     With ``short``, for tables, a small share is <0.1% and a large one >99.9%. Otherwise about three
     digits are written.

@@ -269,7 +269,7 @@ def gap(kind: Kind) -> int:
 
 
 def read_grid(step: float | str, kind: Kind) -> Grid:
-    """Return the grid that a configuration names. Raises UnfitGridError if values cannot have it.
+    """Return the grid of a configured step. Raises UnfitGridError if the kind cannot have it.
 
     >>> read_grid(0.5, "float").step
     Fraction(1, 2)
@@ -291,9 +291,9 @@ def read_grid(step: float | str, kind: Kind) -> Grid:
 def default_grid(kind: Kind, low: Fraction, high: Fraction, places: int) -> Grid | None:
     """Propose a grid of some 200 to 500 steps in a range, or None for equal values and names.
 
-    A step is 1, 2 or 5 times a power of ten, the largest with at least 200 steps in the range;
-    decimals of so many ``places`` have no finer one. For days and moments it is the longest of a
-    month, week, day, hour or minute with at least 120 in the range.
+    A step is 1, 2 or 5 times a power of ten, the largest with at least 200 steps in the range, but
+    for decimals no finer than their ``places``. For days and moments it is the longest of a month,
+    week, day, hour or minute with at least 120 in the range.
 
     >>> default_grid("integer", Fraction(0), Fraction(1000), 0).step
     Fraction(5, 1)

@@ -174,10 +174,10 @@ def divider_of(kind: Kind) -> str:
 def interval_labels(
     low: pa.StringArray, high: pa.StringArray, kind: Kind, with_missing: Flags
 ) -> pa.StringArray:
-    """Return the labels of all values from ``low`` to ``high``, labels, too. Both are included.
+    """Return the label of each interval from one label to another, both included.
 
-    Dates and times are divided by a slash, as in ISO 8601, numbers by a hyphen. ``with_missing``
-    says which classes hold missing values, too.
+    Ends of dates and times are divided by a slash, as in ISO 8601, those of numbers by a hyphen.
+    ``with_missing`` are the classes that also hold missing values.
 
     >>> low, high = pa.array(["17", "20"]), pa.array(["25", "20"])
     >>> interval_labels(low, high, "integer", np.array([False, True])).to_pylist()

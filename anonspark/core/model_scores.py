@@ -81,7 +81,7 @@ def unpublished_text(columns: Sequence[str]) -> str:
 def describe_utility(summary: Mapping[str, Any]) -> str:
     """Describe the utility score of a release in words.
 
-    Reads of the row of ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
+    Uses of the row ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
     ``rows_left_out``, ``columns_in``, ``columns_published`` and ``k``.
     """
     if summary["utility_score"] is None:
@@ -238,8 +238,7 @@ def placements(steps: Integers) -> Integers:
 def area_under_curve(steps: Integers) -> float | None:
     """Return the area under the ROC curve, or None if one of the classes has no record.
 
-    It is the share of pairs of records of both classes that are in the right order; ties count
-    half.
+    It is the share of pairs of records of both classes in the right order; ties count half.
 
     >>> area_under_curve(np.array([[2, 1, 0], [0, 1, 3]]))
     0.9583333333333334

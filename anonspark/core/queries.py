@@ -52,13 +52,13 @@ def draw_queries(
     selectivity: float,
     seed: int = 0,
 ) -> Queries:
-    """Draw queries that select about a chosen share of the records, ``selectivity`` in (0, 1].
+    """Draw queries that select about the share ``selectivity``, in (0, 1], of the records.
 
-    A query asks for 1 to d of the d quasi-identifiers, each number equally often, and for one of
-    the filters, if there are any (Xiao and Tao 2006). A range begins at a random value and ends as
-    soon as it holds its share of the records, or with the last value. The share of an attribute is
-    the r-th root of the selectivity that is still to be reached, if r attributes are left and all
-    are independent. Attributes with few values, whose shares miss it by much, come first.
+    A query uses 1 to d of the d quasi-identifiers, each number equally often, and one of the
+    filters, if there are any (Xiao and Tao 2006). A range begins at a random value and ends as soon
+    as it holds its share of the records, or with the last value. The share of an attribute is the
+    r-th root of the selectivity that is still to be reached, if r attributes are left and all are
+    independent. Attributes with few values, whose shares miss it by much, come first.
 
     Releases that are compared must pass their quasi-identifiers in the same order. No domain may be
     empty. The rows of the result are the quasi-identifiers, then the filters, and the same
@@ -82,16 +82,16 @@ def draw_queries(
         chosen.sort(key=lambda index: len(domains[index].values))
         reached = 1.0
         for done, index in enumerate(chosen):
-            domain, upto = domains[index], sums[index]
+            domain, cumulative = domains[index], sums[index]
             share = min(1.0, (selectivity / reached) ** (1 / (len(chosen) - done)))
             if domain.evenly:
-                first = int(random.integers(len(upto)))
+                first = int(random.integers(len(cumulative)))
             else:
-                first = int(np.searchsorted(upto, random.random() * upto[-1], "right"))
-            before = upto[first] - domain.shares[first]
-            last = int(np.searchsorted(upto, before + share - _TOLERANCE))
-            last = min(max(first, last), len(upto) - 1)
-            reached *= upto[last] - before
+                first = int(np.searchsorted(cumulative, random.random() * cumulative[-1], "right"))
+            before = cumulative[first] - domain.shares[first]
+            last = int(np.searchsorted(cumulative, before + share - _TOLERANCE))
+            last = min(max(first, last), len(cumulative) - 1)
+            reached *= cumulative[last] - before
             low[index, query], high[index, query] = domain.values[first], domain.values[last]
             asked[index, query] = True
     return Queries(low, high, asked)

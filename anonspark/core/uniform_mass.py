@@ -21,8 +21,7 @@ class Runs:
     """The values that one region covers.
 
     ``ends`` are runs of values, both ends included, in order and apart from each other.
-    ``elsewhere`` counts covered values without a position: those of a hierarchy that the original
-    lacks.
+    ``elsewhere`` counts covered values without a position: those that only a hierarchy has.
     """
 
     ends: tuple[tuple[float, float], ...]
@@ -116,7 +115,7 @@ def spread_out(regions: Sequence[Runs], *, whole: bool) -> Spread:
     """Spread regions over the values that they cover. Takes Python time for each region.
 
     With ``whole``, values are whole numbers and are counted. Otherwise the length of a run counts,
-    and single values count only in regions that have no length. Raises ValueError for a region that
+    and single values only count in regions without length. Raises ValueError for a region that
     covers nothing.
     """
     low: list[float] = []
@@ -159,7 +158,7 @@ def spread_intervals(low: Figures, high: Figures, *, whole: bool) -> Spread:
 
 
 def joined_runs(runs: Iterable[tuple[_N, _N]], *, whole: bool) -> tuple[tuple[_N, _N], ...]:
-    """Order runs and join those that overlap. Whole numbers join, too, if they follow one another.
+    """Sort runs, and join those that overlap or, with whole numbers, follow each other.
 
     Runs whose ends are crossed are empty and are left out.
 

@@ -403,8 +403,7 @@ def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:
     """Write generated people and a configuration that anonymizes them.
 
     Writes ``people-<rows>.parquet`` and ``people.yaml`` into the directory. Returns the path of the
-    configuration, and what it says. Raises ConfigurationError if files are there that no demo
-    wrote.
+    configuration, and what it says. Raises ConfigurationError if other files are there.
     """
     people = directory / f"people-{rows}.parquet"
     ranges = {"role": "quasi_identifier", "grid": "auto"}

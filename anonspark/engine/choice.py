@@ -79,11 +79,12 @@ class Choice:
 
 
 def choose_engine(engine: EngineName, work: Work | None, master: str | None) -> Choice:
-    """Choose the engine for a piece of work, by the sizes of local files and by what is configured.
+    """Choose the engine for a piece of work, by the configuration and the sizes of local files.
 
-    ``work`` is None if it is not known before Spark has started, as of a configuration on HDFS.
-    Neither starts Spark nor imports pyspark. Raises ConfigurationError if the local engine is asked
-    for together with a Spark master, or cannot do the work, and DataError if no engine reads files.
+    ``work`` is None if it is unknown before Spark has started, as for a configuration on HDFS.
+    Neither starts Spark nor imports pyspark. Raises ConfigurationError if the local engine is
+    requested together with a Spark master, or cannot do the work, and DataError if no engine reads
+    the files.
     """
     if work is not None:
         for data_format in work.formats:

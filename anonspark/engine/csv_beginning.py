@@ -45,7 +45,7 @@ def without_separator_line(block: bytes) -> bytes:
 
 
 def rows_of(lines: Sequence[str], separator: str, quote: str, escape: str) -> list[list[str]]:
-    """Split lines into fields. A quoted value may have several lines.
+    """Split lines into fields. A quoted value may span several lines.
 
     >>> rows_of(["age;city", '39;"Ash; ford"'], ";", '"', '"')
     [['age', 'city'], ['39', 'Ash; ford']]
@@ -84,11 +84,10 @@ def separator_of(
     *,
     tabs: bool,
 ) -> str:
-    """Return the sign between fields: comma, semicolon, tab or vertical bar, the first on a tie.
+    """Detect the sign between fields: comma, semicolon, tab or vertical bar, the first on a tie.
 
-    ``quotes`` are the signs around a value and of escaping, ``header`` is None if it is not known,
-    and ``names`` are columns that should be there. With ``tabs``, as in files ``.tsv``, a tab goes
-    first.
+    ``quotes`` are the signs around a value and of escaping, ``header`` is None if unknown, and
+    ``names`` are expected columns. With ``tabs``, as in files ``.tsv``, a tab is preferred.
 
     >>> separator_of(["age;city", "39;Ashford"], ('"', '"'), None, [], tabs=False)
     ';'
@@ -136,9 +135,9 @@ _WITH_POINT = re.compile(r"[+-]?\d+\.\d+")
 
 
 def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | None:
-    """Return whether the first row names the columns, or None if that is not sure.
+    """Return whether the first row names the columns, or None if that is uncertain.
 
-    ``names`` are columns that should be there. They decide if at least half of them are in the row.
+    ``names`` are expected columns. They decide if at least half of them are in the row.
 
     >>> has_header([["age", "city"], ["39", "Ashford"]], [])
     True
@@ -167,7 +166,7 @@ def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | No
 
 
 def _answer_of_values(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool | None:
-    """Return whether words are names of columns by the values below each, or None if unsure."""
+    """Return whether words name columns, by comparison with the values below, or None if unsure."""
     measured = [bool(values) and all(map(_MEASURED.fullmatch, values)) for values in columns]
     repeating = [
         len(values) >= _ROWS_THAT_SHOW and len(set(values)) * _REPETITIONS <= len(values)
@@ -182,7 +181,7 @@ def _answer_of_values(first: Sequence[str], columns: Sequence[Sequence[str]]) ->
         (any(number and _MEASURED.fullmatch(name) for name, _, number, _ in below), False),
         # No column has the name of a missing value: the first record may lack a number.
         (any(name in _NOTHING for name in first), None),
-        (len({name.lower() for name in first}) < len(first), None),
+        (len({name.lower() for name in first}) < len(first) and sum(measured) < 2, None),
         (is_value, None if any(measured) else False),
         (is_alone and not is_backed, None),
         (any(measured) or sum(repeating) > 1, True),

@@ -103,7 +103,7 @@ _Piece = TypeVar("_Piece")
 
 
 def bundled(pieces: Iterable[tuple[DataFile, _Piece]]) -> list[list[_Piece]]:
-    """Group pieces of small files that follow each other in the same folders: each group is a task.
+    """Group pieces of small files that are adjacent and in the same folders: a group is a task.
 
     >>> files = [DataFile(name, 1 << 17) for name in "abc"]
     >>> bundled([(file, file.address) for file in files])
@@ -123,8 +123,8 @@ def bundled(pieces: Iterable[tuple[DataFile, _Piece]]) -> list[list[_Piece]]:
 def listed_files(files: Files, paths: Sequence[str], key: str | None = None) -> list[DataFile]:
     """List the files of the paths of :func:`find_files`, sorted by their addresses.
 
-    With a ``key``, which names the paths in messages, raises DataError if nothing is at one of
-    them. Raises DataError if a folder names no value.
+    With a ``key``, which names the paths in messages, raises DataError if a path has no file. Also
+    raises DataError if a folder names no value.
     """
     roots = {path: files.matches(path) for path in paths}
     if key is not None and not all(roots.values()):
@@ -144,8 +144,8 @@ def find_files(
 ) -> DataFiles:
     """Find the files of a table in files, directories and patterns.
 
-    Files in a directory count, and those in folders named like ``column=value`` at any depth, but
-    no hidden ones. ``key`` names the paths in messages, and ``selection`` has the texts that mean
+    Includes files of a directory, and of folders named like ``column=value`` at any depth, but no
+    hidden ones. ``key`` names the paths in messages, and ``selection`` has the texts that mean
     missing. Raises DataError if nothing is at a path, or folders do not name the same columns
     everywhere, or name no value, and ConfigurationError if ``input.where`` restricts them.
     """
@@ -188,7 +188,7 @@ def find_files(
 def typed_folders(
     texts: Iterable[str | None], markers: Sequence[str]
 ) -> tuple[pa.DataType, frozenset[str]]:
-    """Return the type of a column of folders, and the markers among its texts that mean missing.
+    """Infer the type of a column of folders, and which of its texts mean missing.
 
     ``texts`` are those of :func:`folder_text`. In a column of texts markers stay values.
 
@@ -291,9 +291,9 @@ def require_columns(
 ) -> list[pa.Field]:
     """Check that every file has every wanted column, in one type, unless no file has it.
 
-    ``columns`` are those that the engine knows of the table, with fields of structs, and
-    ``path_key`` names its paths in messages. Returns the wanted columns that some files have and
-    the engine does not know. Raises DataError with each column that a file lacks or has in another
+    ``columns`` are those that the engine sees in the table, with fields of structs, and
+    ``path_key`` names its paths in messages. Returns the wanted columns that some files have but
+    the engine does not see. Raises DataError with each column that a file lacks or has in another
     type, and one such file.
     """
     # Engines find columns of files whatever the case of their letters.
@@ -341,8 +341,8 @@ def _indistinct(
 ) -> list[str]:
     """Return an error for each schema with columns whose names differ in their case alone."""
     return [
-        f"{path_key}: {_a_file(listed, [schema])} has {len(fields)} columns that Spark cannot "
-        f"distinguish, {', '.join(repr(field.name) for field in fields)}. Rename one"
+        f"{path_key}: {_a_file(listed, [schema])} has {len(fields)} columns of one name, "
+        f"{', '.join(repr(field.name) for field in fields)}. Rename one"
         for schema, fields in enumerate(fields_of_schemas)
         if len(fields) > 1
     ]
@@ -351,7 +351,7 @@ def _indistinct(
 def _type_conflict(
     listed: FileSchemas, name: str, fields: Mapping[int, pa.Field], path_key: str, *, is_field: bool
 ) -> list[str]:
-    """Return the error of a column without a type that holds its values in all files, or nothing.
+    """Return an error if no type holds the values of a column in all files, else nothing.
 
     ``fields`` has the column of each schema, by the schema's index.
     """

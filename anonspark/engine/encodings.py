@@ -54,9 +54,9 @@ def encoding_of_mark(content: bytes) -> str:
 
 
 def likely_encodings(content: bytes) -> list[str]:
-    """Return the encodings that bytes are most likely written in, at most three, the best first.
+    """Return the encodings in which bytes are most likely written, at most three, the best first.
 
-    In the right encoding the letters of each word that is not ASCII are of one script.
+    In the right encoding the letters of a word that is not ASCII belong to one script.
 
     >>> likely_encodings("Köln, Düsseldorf".encode("cp1252"))[0]
     'windows-1252'

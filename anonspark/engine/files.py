@@ -45,8 +45,6 @@ class PublishedFile:
     def as_dict(self) -> dict[str, object]:
         """Return the fields for the manifest.
 
-        Examples
-        --------
         >>> PublishedFile("data/part-0.parquet", 1024, 10, "9f86d081").as_dict()["rows"]
         10
         """
@@ -59,8 +57,6 @@ _OF_PATTERNS = re.compile(r"[*?\[\]{}\\]")
 def literal(path: str) -> str:
     r"""Escape a path, so that the pattern matches this path alone in Hadoop and here.
 
-    Examples
-    --------
     >>> literal("/out/br[1]")
     '/out/br\\[1\\]'
     """
@@ -103,12 +99,8 @@ class Entry:
 def local_tree(directory: str, prefix: str = "") -> list[Entry]:
     """List a directory of the local disk at any depth, without following links.
 
-    Returns an empty list if no directory is there. ``prefix`` is put before each path.
-
-    Raises
-    ------
-    OSError
-        If a directory cannot be listed.
+    Returns an empty list if there is no such directory. ``prefix`` is put before each path. Raises
+    OSError if a directory cannot be listed.
     """
     entries: list[Entry] = []
     try:
@@ -139,10 +131,7 @@ _NO_SYNC = (
 def sync_local(path: str) -> None:
     """Make sure that a file, or the names in a directory, survive a power cut, if the disk can.
 
-    Raises
-    ------
-    OSError
-        If the disk refuses.
+    Raises OSError if the disk refuses.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY)
@@ -206,14 +195,10 @@ class Files(Protocol):
     def tree(self, path: str) -> list[Entry]:
         """List a directory at any depth, with hidden files and checksums, sorted by path.
 
-        Links are not followed. Returns an empty list if no directory is there. No Spark job: Python
-        lists a local directory, as Hadoop hides checksums and links that lead nowhere. Elsewhere
-        one call for each directory.
-
-        Raises
-        ------
-        ConfigurationError
-            If a directory cannot be listed.
+        Links are not followed. Returns an empty list if there is no such directory. Without a Spark
+        job: Python lists a local directory, because Hadoop hides checksums and broken links.
+        Elsewhere it takes one call for each directory. Raises ConfigurationError if a directory
+        cannot be listed.
         """
         local = self.local_path(path)
         try:
@@ -270,13 +255,8 @@ class Files(Protocol):
         """Create a directory that its owner alone can read, if the file system has owners.
 
         An existing one of ours that only we could change is made private. Parents are created as
-        usual.
-
-        Raises
-        ------
-        FilesError
-            If the file system refuses, or the directory is a link, of another user, or was open to
-            others.
+        usual. Raises FilesError if the file system refuses, or the directory is a link, of another
+        user, or was open to others.
         """
         ...
 
@@ -301,23 +281,17 @@ class Files(Protocol):
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Rename a file or directory. The target must not exist.
+        """Rename a file or directory to a path that must not exist.
 
-        Raises
-        ------
-        OSError
-            If the file system refuses, or the target was created meanwhile. Source and target are
-            then unchanged.
+        Raises OSError if the file system refuses, or the target was created meanwhile. Source and
+        target are then unchanged.
         """
         ...
 
     def rename_each(self, targets: Mapping[str, str]) -> None:
         """Rename files from keys to values, in parallel on object stores, which copy each.
 
-        Raises
-        ------
-        OSError
-            As :meth:`rename` does. Some files are renamed then.
+        Raises OSError as :meth:`rename` does. Some files may be renamed by then.
         """
         if not any(map(self.rename_copies, islice(targets, 1))):
             for source, target in targets.items():
@@ -328,24 +302,11 @@ class Files(Protocol):
                 pass
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:
-        """Write a small file aside and rename it, so that readers never see a part of it.
+        """Replace a small file by way of a temporary one, so that readers never see a part of it.
 
         On local disks and on HDFS a file is replaced in one step. Elsewhere a rename does not
-        overwrite, so the old file is deleted just before.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-        content : bytes
-            Its new content.
-        temporary : str
-            Name of the file aside, in the same directory. Hidden, so that readers pass over it.
-
-        Raises
-        ------
-        OSError
-            If the file system refuses. No temporary file is left.
+        overwrite, so the old file is deleted just before. ``temporary`` is a hidden name in the
+        same directory. Raises OSError if the file system refuses, and leaves no such file.
         """
         ...
 
@@ -363,10 +324,7 @@ class Files(Protocol):
     def create_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file that must not exist: of several writers one succeeds.
 
-        Raises
-        ------
-        FileExistsError
-            If the file exists.
+        Raises FileExistsError if the file exists.
         """
         ...
 
@@ -402,14 +360,8 @@ class Files(Protocol):
     def read_document(self, path: str) -> str:
         """Read a file that a user named, with the errors of the local disk.
 
-        Raises
-        ------
-        OSError
-            If there is no such file, or it cannot be read.
-        UnicodeDecodeError
-            If it is not UTF-8.
-        ConfigurationError
-            If the file system cannot be reached.
+        Raises OSError if it is missing or cannot be read, UnicodeDecodeError if it is not UTF-8,
+        and ConfigurationError if the file system cannot be reached.
         """
         if not self.exists(path):
             raise FileNotFoundError(path)
@@ -472,8 +424,6 @@ def open_parts(files: Files, path: str, size: int, at_once: int) -> io.BufferedR
 def each_method(decorate: Callable[[Any], Any]) -> Callable[[type[_T]], type[_T]]:
     """Return a class decorator that applies a decorator to each public method of the class body.
 
-    Examples
-    --------
     >>> @each_method(lambda method: lambda self: method(self) + 1)
     ... class Two:
     ...     def number(self) -> int:

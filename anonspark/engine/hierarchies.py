@@ -19,9 +19,8 @@ def read_hierarchy_files(
     """Read the hierarchies of attributes from their files, given by name. No job: the driver reads.
 
     ``agreed`` has the SHA-256 (:func:`anonspark.core.hierarchies.files.hierarchy_digest`) of files
-    that a coding has agreed on, and ``keys`` what named a file in messages, if not the attribute.
-    Raises ConfigurationError with all problems: a file that was changed since it was agreed on is
-    one.
+    that a coding has agreed on, and ``keys`` the names of files in messages, if not the attribute.
+    Raises ConfigurationError with all problems. One is a file that differs from the agreed one.
     """
     hierarchies: dict[str, Hierarchy] = {}
     problems: list[str] = []

@@ -20,13 +20,12 @@ _BELOW = re.compile(
 
 
 def require_plain_files(files: Files, paths: Sequence[str], data_format: str, key: str) -> None:
-    """Check that plain files do not belong to a table with a log, of Delta Lake and the like.
+    """Raise ConfigurationError if files belong to a table with a log, such as of Delta Lake.
 
-    Such a table also has files of records that were deleted or replaced: only its log shows which
-    count. Does nothing if ``data_format`` is one of these. ``key`` names the paths in messages.
-    Raises ConfigurationError if a path is such a table, lies in one, or holds one in folders that
-    would be read. No job: three calls for each folder of files and each above, and a listing of
-    each named directory.
+    Such a table also has files of deleted or replaced records, and only its log shows which count.
+    Does nothing if ``data_format`` is one of these. ``key`` names the paths in messages. A path
+    must not be such a table, lie in one, or hold one in folders that would be read. No job: three
+    calls for each folder of files and each above, and a listing of each named directory.
     """
     if any(name in data_format.lower() for name in (*_NAMES, "jdbc")):
         return

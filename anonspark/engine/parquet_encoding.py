@@ -74,11 +74,10 @@ class EncodedFile:
     sha256: str = ""
 
     def parts(self, row_groups: Batches) -> Iterator[bytes]:
-        """Encode row groups, and yield the bytes of each, then the footer.
+        """Encode row groups, and yield the bytes of each, then those of the footer.
 
-        Sets ``size`` and ``sha256``.
-
-        Each part ends with :data:`MAGIC`. Yields nothing if there is no row group.
+        Sets ``size`` and ``sha256``. Each part ends with :data:`MAGIC`. Yields nothing without a
+        row group.
         """
         sink = _Sink()
         file = pa.PythonFile(sink, mode="w")
@@ -180,8 +179,7 @@ def _fields(data_type: pa.DataType) -> list[pa.Field]:
 def spark_description(schema: pa.Schema) -> str:
     """Return a schema in Spark's JSON, with values that may all be null.
 
-    The columns are numbers, texts, bytes, booleans, days and moments, and lists and structs of
-    these.
+    The columns are numbers, texts, bytes, booleans, days, moments, and lists and structs of them.
 
     >>> json.loads(spark_description(pa.schema({"age": pa.int64()})))["fields"][0]["type"]
     'long'

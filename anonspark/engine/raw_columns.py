@@ -46,8 +46,8 @@ class WantedColumns:
     lacks one, by the configuration's ``key``. ``markers`` are texts that mean missing. Lines of CSV
     that are no record are errors, unless ``skips_malformed``. A record without a value of a
     ``required`` column is left out, and so decides no type. ``numbers`` are declared as numbers, so
-    that texts which mean missing among numbers do so in them. ``where`` is ``input.where``, or None
-    if all records are read.
+    that texts which mean missing among numbers do so in them. ``declared`` have any type
+    declared. ``where`` is ``input.where``, or None if all records are read.
     """
 
     names: Mapping[str, bool]
@@ -57,6 +57,7 @@ class WantedColumns:
     markers: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
     where: str | None = None
 
     @classmethod
@@ -71,6 +72,7 @@ class WantedColumns:
             tuple(configuration.input.missing_markers),
             tuple(configuration.required),
             tuple(name for name, attribute in attributes if attribute.type == "number"),
+            tuple(name for name, attribute in attributes if attribute.type),
             configuration.input.where,
         )
 
@@ -140,9 +142,9 @@ def batch_with_one_zero(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def with_one_zero(values: pa.Array) -> pa.Array:
-    """Replace -0.0 by 0.0 and each NaN by the same one, at any depth.
+    """Replace -0.0 by 0.0 and every NaN by the same NaN, at any depth.
 
-    The replaced values are equal to the others, but their bytes would decide hashes and orders.
+    The replaced values are equal to the others, but their bytes would change hashes and orders.
 
     >>> with_one_zero(pa.array([-0.0, 1.5])).to_pylist()
     [0.0, 1.5]
@@ -281,19 +283,19 @@ _NAMES = (
 
 
 def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str) -> None:
-    """Check that no other column of a table has one of some names, whatever the case of letters.
+    """Raise DataError if a table has several columns with one of some names, in any case.
 
-    Files cannot have two such columns, but DataFrames, as those of a join, can. ``subject`` names
-    the table in messages. Raises DataError with each column that is there more than once.
+    Files cannot have such columns, but DataFrames can, for instance after a join. ``subject`` names
+    the table in messages.
     """
     by_lower: dict[str, list[str]] = {}
     for column in columns:
         by_lower.setdefault(column.lower(), []).append(column)
     forms_by_name = {name: by_lower.get(name.lower(), []) for name in names}
     problems = [
-        f"{subject}: has {len(forms)} columns that Spark cannot distinguish, "
-        f"{', '.join(map(repr, forms))}. Expected one of the name {name!r}, whatever the case of "
-        "its letters. Drop or rename the others"
+        f"{subject}: has {len(forms)} columns of one name, {', '.join(map(repr, forms))}. "
+        f"Expected one of the name {name!r}, whatever the case of its letters. Drop or rename the "
+        "others"
         for name, forms in forms_by_name.items()
         if len(forms) > 1
     ]
@@ -304,10 +306,10 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
 def require_distinct_header(
     header: Sequence[str | None], selection: WantedColumns | None, subject: str
 ) -> None:
-    """Check that no wanted names of a CSV file's first line differ in the case of letters alone.
+    """Raise DataError if wanted names in a CSV header only differ in the case of letters.
 
-    Readers would add numbers to the names of such columns. All columns are wanted if ``selection``
-    is None. ``subject`` names the table in messages. Raises DataError with the columns.
+    Readers would add numbers to such names. All columns are wanted if ``selection`` is None.
+    ``subject`` names the table in messages.
     """
     used = None if selection is None else {name.lower() for name in selection.names}
     by_lower: dict[str, dict[str, int]] = {}
@@ -318,11 +320,9 @@ def require_distinct_header(
         next(iter(forms))
         for lower, forms in by_lower.items()
         # Readers put the index of a column behind a name that is there already.
-        if (used is not None and lower in used)
-        or (
-            len(forms) > 1
-            and (used is None or any(f"{lower}{index}" in used for index in forms.values()))
-        )
+        if used is None
+        or lower in used
+        or (len(forms) > 1 and any(f"{lower}{index}" in used for index in forms.values()))
     ]
     require_distinct([name for name in header if name], names, subject)
 

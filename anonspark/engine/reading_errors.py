@@ -127,9 +127,9 @@ def note_nanoseconds(key: str, columns: Iterable[str]) -> None:
 
 
 def type_not_read(where: str, type_text: str, *, column: str | None = None) -> DataError:
-    """Return the error of a column of a type, as its file names it, that cannot be read.
+    """Return the error of a column whose type, as its file names it, cannot be read.
 
-    ``column`` is None if it is not known. Then the file's other columns cannot be read either.
+    ``column`` is None if unknown. Then the file's other columns cannot be read either.
     """
     what = f"a column has the type {type_text}"
     remedy = "Drop it, or convert it"
@@ -201,8 +201,7 @@ def line_break_in_value(where: str) -> DataError:
     """Return the error of a quoted CSV value that goes on in the next line."""
     return DataError(
         f"{where}: a value has a line break in it, or a quote that does not end. Expected a record "
-        f"in each line. Say {lines_as_one(where)}, or take the line "
-        "breaks out of the values"
+        f"in each line. Say {lines_as_one(where)}, or take the line breaks out of the values"
     )
 
 
@@ -255,7 +254,7 @@ def another_format(where: str, kind: str) -> DataError:
 def header_not_known(where: str) -> ConfigurationError:
     """Return the error of a CSV file whose first line may be a header or a record."""
     return ConfigurationError(
-        f"{where}: nothing shows whether the first line names the columns. Say "
+        f"{where}: nothing shows whether the first line names the columns, each once. Say "
         f"{option_of(where, 'header', 'true')}, and call the columns as that line does, or "
         f"{option_of(where, 'header', 'false')}, which calls them _c0, _c1 and so on"
     )
@@ -272,9 +271,8 @@ def undecodable(where: str, encoding: str, line: int | None, content: bytes) -> 
     option = option_of(where, "encoding", likely[0] if likely else "NAME")
     lines = "its lines are" if line is None else f"line {line:,} is"
     return DataError(
-        f"{where}: {lines} not written in {encoding}{guess}. "
-        f"Name the encoding ({option}) and look at the letters that are read so, or write the "
-        "file anew in UTF-8"
+        f"{where}: {lines} not written in {encoding}{guess}. Name the encoding ({option}) and look "
+        "at the letters that are read so, or write the file anew in UTF-8"
     )
 
 
@@ -294,8 +292,7 @@ def malformed_json(where: str) -> DataError:
     return DataError(
         f"{where}: a record is not valid JSON, has a name twice or a number beyond 1.8e308, or is "
         "not of the columns' types. Expected one whole object in each line. Correct the file. "
-        "Where an object takes several lines, say "
-        f"{lines_as_one(where)}"
+        f"Where an object takes several lines, say {lines_as_one(where)}"
     )
 
 

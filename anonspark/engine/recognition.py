@@ -50,7 +50,7 @@ _BYTES, _COMPRESSED_BYTES = 1 << 16, 1 << 20
 
 
 def read_beginning(files: Files, path: str, size: int, key: str) -> tuple[bytes, bool]:
-    """Read and unpack the first 64 KiB of a file of a size. Also return whether that is all of it.
+    """Read and unpack the first 64 KiB of a file. Also return whether that is the whole file.
 
     Reads parts of 1 MiB of a compressed file. Raises DataError if it cannot be read or unpacked.
     """
@@ -118,33 +118,16 @@ def recognize(
     asks: bool = False,
     guesses: bool = False,
 ) -> Recognized:
-    """Recognize the format of files, and how they are written if it is CSV.
+    """Recognize the format of files, and for CSV also encoding, separator, header and decimal sign.
 
     Lists the paths, and reads the beginning of a file unless format and options are set.
-
-    Parameters
-    ----------
-    data_format : str or None
-        The format, or None to recognize it by the names of the paths or of the files in a
-        directory, else by the first bytes. ``parquet`` if there are no files.
-    options : mapping of str to str, or None
-        Options that are set, which go first.
-    names : sequence of str
-        Columns that should be there, and so show a header.
-    key : str
-        Names the paths in messages.
-    asks : bool
-        Whether to raise if it is not certain that there is a header.
-    guesses : bool
-        Whether to take the likeliest encoding of bytes that are not UTF-8, and numbers with a
-        decimal comma for numbers.
-
-    Raises
-    ------
-    ConfigurationError
-        If no format is set and names suggest several, or because of ``asks``.
-    DataError
-        If the files are empty or damaged, are in another format or do not decode.
+    ``data_format`` is None to recognize it by the names of the paths or of the files in a
+    directory, or else by the first bytes: ``parquet`` if there are no files. ``options`` that are
+    set take precedence. ``names`` are expected columns, which identify a header, and ``key`` names
+    the paths in messages. With ``asks`` an uncertain header is an error. With ``guesses`` bytes
+    that are not UTF-8 have the likeliest encoding, and numbers with a decimal comma are numbers.
+    Raises ConfigurationError if no format is set and names suggest several, or because of ``asks``,
+    and DataError if the files are empty or damaged, are in another format or do not decode.
     """
     stated = _by_name(options or {})
     kind = data_format or format_of_names(paths)
@@ -203,7 +186,12 @@ def _recognize_csv(
     asks: bool,
     guesses: bool,
 ) -> Recognized:
-    """Recognize encoding, separator, header and decimal comma of a CSV file, in this order."""
+    """Recognize encoding, separator, header and decimal comma of a CSV file, in this order.
+
+    Each step reads with what the step before recognized. Options that are ``stated`` are not
+    recognized. ``names``, ``asks`` and ``guesses`` are those of :func:`recognize`. Only what
+    differs from a plain CSV file becomes an option of the result.
+    """
     file, where, content, is_whole, is_only_file = beginning
     encoding, is_guess = stated.get("encoding") or encoding_of_mark(content), False
     try:
@@ -224,6 +212,7 @@ def _recognize_csv(
     separator = "\t" if separator == "\\t" else separator
     rows = rows_of(lines, separator, *quotes)
     if header is None:
+        # A column in the name of a directory is not among those of the file.
         header = has_header(rows, [name for name in names if f"/{name}=" not in file])
     if asks and header is None:
         is_alone = is_whole and is_only_file and len(rows) == 1
@@ -235,7 +224,7 @@ def _recognize_csv(
         ("decimal", ",", has_comma),
         ("encoding", encoding, encoding != UTF_8),
     )
-    unset = {name: value for name, value, is_odd in settings if is_odd and name not in stated}
+    unset = {name: value for name, value, applies in settings if applies and name not in stated}
     return Recognized("csv", file, header, separator, encoding, is_guess, unset)
 
 
@@ -249,10 +238,10 @@ def separator_in_words(separator: str) -> str:
 
 
 def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]:
-    """Return the options that an input's files show and its configuration lacks.
+    """Detect the input options that the configuration leaves out, for its ``with_input``.
 
-    They are for ``with_input``. Logs them, without a word of the data. Raises the errors of
-    :func:`recognize`, also if it is not certain that there is a header.
+    Logs them, but no value of the data. Raises the errors of :func:`recognize`, and also if it is
+    uncertain whether the first line is a header.
     """
     stated = configuration.input
     if stated.is_settled:
@@ -263,13 +252,13 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     settings = dict(recognized.options)
     if not stated.says_format:
         if recognized.data_format == "csv" and "inferschema" not in _by_name(stated.options):
-            # Without a word on the file its numbers are meant to be numbers.
+            # If the configuration does not describe the file, its numbers are read as numbers.
             settings["inferSchema"] = "true"
         if recognized.data_format != stated.format:
             settings["format"] = recognized.data_format
     if settings and (recognized.file is not None or "format" in settings):
-        words = {"sep": separator_in_words(recognized.separator or "")}
-        listed = ", ".join(f"{name} {words.get(name, value)}" for name, value in settings.items())
+        shown = settings | {"sep": separator_in_words(recognized.separator or "")}
+        listed = ", ".join(f"{name} {shown[name]}" for name in settings)
         _LOGGER.info("the input is read with what its files show: %s", listed)
     return settings
 

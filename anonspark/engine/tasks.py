@@ -19,8 +19,6 @@ Batches = Iterator[pa.RecordBatch]
 def takes_dictionaries(function: Callable[[Batches], Batches]) -> bool:
     """Return whether a function has the true attribute ``takes_dictionaries``: texts may be coded.
 
-    Examples
-    --------
     >>> takes_dictionaries(lambda batches: batches)
     False
     """
@@ -50,10 +48,10 @@ def is_remote() -> bool:
 
 
 def enter_task(number: int, *, is_remote: bool = True) -> None:
-    """Set the task that begins in this thread, and whether its results go elsewhere. For engines.
+    """Set the number of the task that begins in this thread. Engines call it.
 
-    Examples
-    --------
+    ``is_remote`` says whether another process reads its results.
+
     >>> enter_task(3, is_remote=False)
     >>> task_number(), is_remote()
     (3, False)
@@ -85,14 +83,8 @@ def run_guarded(function: Callable[[Batches], Batches], batches: Batches) -> Bat
     """Apply a function to the batches of a task, and take the text off its errors.
 
     The text of a failed task is shown in logs and in an engine's interfaces, to people who may not
-    see the data.
-
-    Raises
-    ------
-    AnonsparkError
-        Unchanged: its text holds no value.
-    FailedTaskError
-        For every other error.
+    see the data. Raises an AnonsparkError unchanged, because its text holds no value, and
+    FailedTaskError in place of every other error.
     """
     try:
         yield from function(batches)

@@ -26,13 +26,13 @@ def open_reader(
     selection: WantedColumns | None,
     first_line: Callable[[Reader, DataFile], str],
 ) -> Reader:
-    """Return the reader of a table's text files, which knows their header.
+    """Create the reader of a table's text files, with the header of the first file.
 
     Options, texts and selection are those of
     :func:`~anonspark.engine.values.text_reader.text_reader`. ``first_line`` returns the first line
-    of a file, or an empty text if it has none. Raises ConfigurationError if an option is not known
-    or has a wrong value, and DataError if there is no file, or the header has too many columns or
-    names a wanted one twice.
+    of a file, or an empty text if it has none. Raises ConfigurationError if an option is unknown or
+    has a wrong value, and DataError if there is no file, or the header has too many columns or
+    names a wanted column twice.
     """
     reader = text_reader(address, options, texts, selection)
     if not data_files.files:
@@ -57,8 +57,7 @@ def read_schema(address: TableAddress, reader: Reader, infer: Callable[[], Forms
     """Return the columns of a table's text files, by the reader of :func:`open_reader`.
 
     Calls ``infer``, which returns the forms of all values, only if they decide the types. Raises
-    DataError if there is no record, an attribute's values have no type, or two columns have one
-    name.
+    DataError without a record, if values of an attribute have no type, or two columns one name.
     """
     infers = isinstance(reader, JsonReader) or reader.infers
     schema = reader.schema(infer() if infers else Forms())

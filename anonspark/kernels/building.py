@@ -1,9 +1,10 @@
-"""Build the machine code of all kernels into two files, so that no user has to compile later.
+"""Build the machine code of all kernels into three files, so that no user has to compile later.
 
-    python -m anonspark.kernels.building
+    python -m anonspark.kernels.building [2]
 
 It takes a minute of two processors, Numba, a compiler of C and C++, and the headers of Python. The
 files serve every processor of the architecture, with the minor version of Python that built them.
+The first two hold what su-mondrian and verification call: half of the time.
 
 The compiler is Numba's `pycc`, changed by :mod:`anonspark.kernels.numba_patches`. As it is, it
 compiles what a kernel calls once more for each caller, and keeps Python's lock. Here a kernel that
@@ -34,11 +35,14 @@ _IN_A_PROCESS_OF_ITS_OWN = (
     "compile_part(sys.argv[1], int(sys.argv[2]))"
 )
 
-_LAST_PART = ("atom_merging", "canon", "microaggregation", "refinement")
-"""Modules whose kernels, with those that they call, take half of the time."""
+_FIRST_PARTS = (
+    ("canonical_order", "descent", "mondrian", "paths", "paying_separation", "separation"),
+    ("criteria", "group_exchange", "merging", "refinement", "selection", "sorting", "xxhash"),
+)
+"""Modules whose kernels, with those that they call, `anonspark demo` calls: two equal parts."""
 
 
-def build(folder: Path) -> list[Path]:
+def build(folder: Path, parts: int = PARTS) -> list[Path]:
     """Build the machine code of all kernels, each part in a process.
 
     Parameters
@@ -46,6 +50,8 @@ def build(folder: Path) -> list[Path]:
     folder : Path
         Where the files are put, unless they are there already. What was built there from other
         sources is removed.
+    parts : int
+        How many files, from the first on. A kernel of another file is compiled when it is called.
 
     Returns
     -------
@@ -57,8 +63,9 @@ def build(folder: Path) -> list[Path]:
     OSError
         If Numba, a compiler or the headers of Python are missing. It holds their messages.
     """
-    targets = [folder / name for name in file_names()]
-    if all(target.is_file() for target in targets):
+    targets = [folder / name for name in file_names()[:parts]]
+    missing = [part for part, target in enumerate(targets) if not target.is_file()]
+    if not missing:
         return targets
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".kernels-") as temporary:
@@ -76,17 +83,17 @@ def build(folder: Path) -> list[Path]:
                 stderr=subprocess.STDOUT,
                 text=True,
             )
-            for part in range(PARTS)
+            for part in missing
         ]
         outputs = [process.communicate()[0] for process in processes]
-        libraries = [Path(temporary, target.name) for target in targets]
-        for process, output, library in zip(processes, outputs, libraries, strict=True):
-            if process.returncode or not library.is_file():
+        for process, output in zip(processes, outputs, strict=True):
+            if process.returncode:
                 raise OSError(f"the machine code of the kernels cannot be built: {output[-2000:]}")
         for old in folder.glob(f"kernels-*{EXTENSION_SUFFIXES[0]}"):
-            old.unlink()
-        for library, target in zip(libraries, targets, strict=True):
-            library.replace(target)
+            if old.name not in file_names():
+                old.unlink()
+        for part in missing:
+            Path(temporary, targets[part].name).replace(targets[part])
     return targets
 
 
@@ -102,10 +109,11 @@ def compile_part(folder: str, part: int) -> None:
 
 def kernels_of_part(part: int) -> list[Kernel]:
     """Return the kernels of a part and all that they call, callees first."""
-    last = _with_callees(
-        [kernel for kernel in KERNELS if kernel.symbol.rpartition("_")[0] in _LAST_PART]
+    parts = {module: index for index, modules in enumerate(_FIRST_PARTS) for module in modules}
+    modules = [kernel.symbol.rpartition("_")[0] for kernel in KERNELS]
+    chosen = _with_callees(
+        [k for k, name in zip(KERNELS, modules, strict=True) if parts.get(name, PARTS - 1) == part]
     )
-    chosen = last if part else _with_callees([kernel for kernel in KERNELS if kernel not in last])
     return [kernel for kernel in KERNELS if kernel in chosen]
 
 
@@ -121,4 +129,4 @@ def _with_callees(kernels: list[Kernel]) -> set[Kernel]:
 
 
 if __name__ == "__main__":
-    build(folder_of_package())
+    build(folder_of_package(), int(sys.argv[1]) if sys.argv[1:] else PARTS)

@@ -1,8 +1,8 @@
 """Machine code of the kernels that was built beforehand: with the package, or by `make kernels`.
 
-It lies in two extension modules, which are built side by side. Their names have a digest of the
-sources of all kernels: what was built from others is never found. They serve every processor of
-their architecture.
+It lies in extension modules, which are built side by side. Their names have a digest of the sources
+of all kernels: what was built from others is never found. They serve every processor of their
+architecture.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 MODULE = "machine_code_of_anonspark"
 """Name of each extension module, whatever its file is called."""
 
-PARTS = 2
+PARTS = 3
 """How many there are."""
 
 VERSION_OF_NUMBA = "version_of_numba"
@@ -60,12 +60,10 @@ def folder_of_environment() -> Path:
 
 @cache
 def built() -> tuple[ModuleType, ...]:
-    """Load the extension modules, or return none if one is missing."""
-    for folder in (folder_of_package(), folder_of_environment()):
-        files = [folder / name for name in file_names()]
-        if all(file.is_file() for file in files):
-            return tuple(map(_load, files))
-    return ()
+    """Load the extension modules that were built."""
+    folders = (folder_of_package(), folder_of_environment())
+    files = (folder / name for folder in folders for name in file_names())
+    return tuple(_load(file) for file in files if file.is_file())
 
 
 def machine_code(symbol: str) -> Callable[..., Any] | None:

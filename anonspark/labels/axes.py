@@ -79,10 +79,10 @@ class Axis:
         *,
         whole: bool,
     ) -> Axis:
-        """Return an axis of all that some regions cover, and of the leaves of a file's hierarchy.
+        """Return an axis that holds the values of some regions, and the leaves of a hierarchy.
 
-        No code that a rule masks. ``whole`` says whether numbers are known to be whole ones. A rule
-        hides the type: then they are whole if all ends are.
+        Not for codes that a rule masks. ``whole`` says whether numbers are certainly whole. A rule
+        hides the type, so its numbers are taken for whole ones if all ends are.
         """
         if published.is_category:
             texts = {leaf for group in (leaves or {}).values() for leaf in group}
@@ -145,9 +145,9 @@ class Axis:
     def spread(self, columns: Sequence[pa.Array]) -> tuple[Spread, Integers]:
         """Read published columns as a spread of the different regions, and the region of each row.
 
-        ``columns`` are those of :attr:`columns`, a row a class or record. The region numbers are
-        int64 of shape (rows,). A mean is taken for the value of all records of its class, as every
-        user of the release must: how many are missing it does not show. Raises DataError if labels
+        ``columns`` are those of :attr:`columns`, with a row for each class or record. The region
+        numbers are int64 of shape (rows,). A mean counts as the value of all records of its class,
+        because the release shows nothing else, and no missing ones. Raises DataError if labels
         cannot be read.
         """
         published = self.published
@@ -187,7 +187,7 @@ class Axis:
         return spread, number_of
 
     def runs(self, region: Region) -> Runs:
-        """Return the positions that a region covers."""
+        """Return the first and last positions of the values that a region covers."""
         if isinstance(region, CategoryRegion):
             texts = region.values
             if texts is None and self.leaves is not None:
@@ -237,7 +237,7 @@ class Axis:
             return None
 
     def _ends(self, interval: Interval) -> tuple[float, float]:
-        """Return first and last position of an interval, crossed if there is none between."""
+        """Return the first and last position of an interval, crossed if no value lies in it."""
         if isinstance(interval.low, str) or isinstance(interval.high, str):
             first, stop = self._codes.run(interval)
             return float(first), float(stop - 1)

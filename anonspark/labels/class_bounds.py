@@ -63,7 +63,7 @@ class Bounds(NamedTuple):
 
     @property
     def fine(self) -> Flags:
-        """Whether the ends may be equal as floating-point numbers, by which runs measure them."""
+        """Return which ends may become equal as floats, although they differ."""
         low, high = self.lowest, self.highest
         if pa.types.is_string(low.type):
             return np.zeros(len(low), bool)
@@ -128,15 +128,19 @@ def is_alike(first: pa.DataType, second: pa.DataType) -> bool:
     >>> is_alike(pa.int16(), pa.int64()), is_alike(pa.int64(), pa.float64())
     (True, False)
     """
-    return _name_of(first) == _name_of(second)
+    return _type_key(first) == _type_key(second)
 
 
-def _name_of(arrow_type: pa.DataType) -> object:
-    """Return what stands for all types that hold the same values."""
+def _type_key(arrow_type: pa.DataType) -> object:
+    """Return a text or tuple that is equal for all Arrow types with the same values.
+
+    >>> _type_key(pa.int32()) == _type_key(pa.decimal128(9, 0))
+    True
+    """
     if pa.types.is_dictionary(arrow_type):
-        return _name_of(arrow_type.value_type)
+        return _type_key(arrow_type.value_type)
     if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
-        return "list", _name_of(arrow_type.value_type)
+        return "list", _type_key(arrow_type.value_type)
     if (
         pa.types.is_string(arrow_type)
         or pa.types.is_large_string(arrow_type)
@@ -219,7 +223,7 @@ class BoundsReader:
         return dict.fromkeys((f"{self.attribute.name}_{end}" for end in ("min", "max")), self.type)
 
     def read(self, columns: Sequence[pa.Array]) -> Bounds:
-        """Read published columns, of the types of :attr:`published_types`."""
+        """Read published columns, of the types of :attr:`published_types`, as bounds."""
         match self.content:
             case "label":
                 encoded = encoded_column(columns[0])
@@ -254,7 +258,7 @@ class BoundsReader:
         return Bounds(low, high, sound, wider)
 
     def _read_sets(self, sets: pa.Array) -> Bounds:
-        """Read lists of texts, whose ends are the bounds. A null at the end stands for missing."""
+        """Read the bounds of sorted lists of texts, in which a last null stands for missing."""
         lengths = pc.fill_null(pc.list_value_length(sets), 0).to_numpy().astype(np.int64)
         members = sets.flatten().cast(pa.string())
         ends = np.cumsum(lengths)
@@ -288,7 +292,7 @@ class BoundsReader:
         return Bounds(texts, texts, sound, np.zeros(len(texts), bool))
 
     def _is_group(self, label: str | None) -> bool:
-        """Return whether a text is a label of the hierarchy, or could be one if that is unknown."""
+        """Return whether a text is a label of the hierarchy, or could be if it is unknown."""
         if label is None or (self.has_missing_label and label == MISSING):
             return label is not None
         if self.has_missing_label:
@@ -305,7 +309,7 @@ class BoundsReader:
         return True
 
     def _read_categories(self, texts: pa.Array) -> Bounds:
-        """Read values and sets of them."""
+        """Read the bounds of labels that are values or sets of values."""
         members_of_labels = [_categories_of(text) for text in texts.to_pylist()]
         present_values = [
             [end for end in members if end is not None] for members in members_of_labels
@@ -324,7 +328,7 @@ class BoundsReader:
         return Bounds(low, high, sound & (~missing | self.has_missing_label), wider)
 
     def _read_intervals(self, texts: pa.Array) -> Bounds:
-        """Read values and intervals of numbers, dates and timestamps."""
+        """Read the bounds of labels that are values or intervals of numbers, dates or times."""
         nowhere = np.zeros(len(texts), bool)
         missing, only_missing = nowhere, nowhere
         if self.has_missing_label:
@@ -409,7 +413,7 @@ class BoundsReader:
 
 
 def _categories_of(label: str | None) -> tuple[str | None, ...]:
-    """Return the members of a label, with None for missing, or nothing if it is no label.
+    """Return the members of a label, with None for missing, or () if it is no label.
 
     >>> _categories_of("{a, b, missing}"), _categories_of("{b, b}")
     (('a', 'b', None), ())

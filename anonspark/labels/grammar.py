@@ -26,7 +26,7 @@ SECOND = f"{MINUTE}:[0-9]{{2}}"
 
 
 def written_value(kind: Kind, scale: int = 0) -> str:
-    """Return the pattern of a number, date or time to the letter, as anonspark writes it.
+    """Return the pattern that matches a number, date or time exactly as anonspark writes it.
 
     >>> written_value("decimal", scale=2)
     '-?(?:0|[1-9][0-9]{0,75})[.][0-9]{2}'
@@ -46,9 +46,9 @@ def written_value(kind: Kind, scale: int = 0) -> str:
 
 
 def split_ends(labels: pa.Array, kind: Kind, scale: int = 0) -> tuple[pa.Array, pa.Array]:
-    """Split labels as anonspark writes them into the texts of both ends. A value is both.
+    """Split labels of anonspark into the texts of both ends, which are equal for a single value.
 
-    Of another label both are null or empty.
+    For other labels both are null or empty.
 
     >>> [ends.to_pylist() for ends in split_ends(pa.array(["17", "[-3-4]", "{a}"]), "integer")]
     [['17', '-3', None], ['17', '4', None]]

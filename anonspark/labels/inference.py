@@ -22,10 +22,10 @@ _MASKED = r"^[^*]+\*+$"
 def infer_attributes(
     data: Table, names: Sequence[str], raw: pa.Schema
 ) -> tuple[PublishedAttribute, ...]:
-    """Infer how a release without a manifest is read, to match it with raw records of a schema.
+    """Infer how to read a release without a manifest, to match it with raw records of a schema.
 
     Each quasi-identifier is a column of the release, or two: ``<name>_min`` and ``<name>_max``. The
-    types of the raw columns say what the values are. One job, if a text column may hold masked
+    types of the raw columns decide what the values are. One job if a text column may hold masked
     codes such as ``160**``. Raises DataError if the raw table lacks a quasi-identifier.
     """
     types = {field.name: field.type for field in raw}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -46,10 +46,10 @@ def prepare_table(
     drops_missing: bool = False,
     carried: Sequence[str] = (),
 ) -> PreparedTable:
-    """Bring raw records into types that compare as the attributes do. Lazy.
+    """Convert raw records to types that can be compared with published regions. Lazy.
 
     ``hierarchies`` are those that the release was generalized by, see
-    :func:`~anonspark.labels.regions.read_label`. ``subject`` is what messages call the table,
+    :func:`~anonspark.labels.regions.read_label`. ``subject`` names the table in messages, and
     ``carried`` are further columns. Raises DataError if the table lacks columns, or has types that
     cannot be compared.
     """
@@ -65,8 +65,8 @@ def prepare_table(
     for index, attribute in enumerate(attributes):
         raw_type = types[attribute.name]
         by_hierarchy = attribute.rule is not None or attribute.name in hierarchies
-        read_as, compared_as, by_text = _comparable_type(attribute, raw_type)
-        if not is_readable(raw_type, read_as):
+        comparison = _comparison(attribute, raw_type)
+        if not is_readable(raw_type, comparison.read_as):
             problems.append(
                 f"{subject}: column {attribute.name!r} has type {type_name(raw_type)}, which "
                 f"cannot be compared with values of kind {attribute.kind}. Cast it first"
@@ -75,14 +75,14 @@ def prepare_table(
             Reading(
                 attribute.name,
                 f"value_{index}",
-                read_as,
+                comparison.read_as,
                 markers,
                 blanks=BLANKS,
                 whole=by_hierarchy,
-                by_text=by_text,
+                by_text=comparison.by_text,
             )
         )
-        kinds.append(compared_as)
+        kinds.append(comparison.compared_as)
     if problems:
         raise DataError(*problems)
     records = table.read(readings, carried)
@@ -101,40 +101,46 @@ def order_of_code(attribute: PublishedAttribute) -> ComparedAs | None:
     return orders.get(attribute.rule)
 
 
-def _comparable_type(
-    attribute: PublishedAttribute, raw_type: pa.DataType
-) -> tuple[pa.DataType, ComparedAs | None, bool]:
-    """Return the type in which values compare, how, and whether it is read from texts.
+class _Comparison(NamedTuple):
+    """The type and order in which values are compared, and whether they are read by their texts."""
+
+    read_as: pa.DataType
+    compared_as: ComparedAs | None
+    by_text: bool = False
+
+
+def _comparison(attribute: PublishedAttribute, raw_type: pa.DataType) -> _Comparison:
+    """Choose how raw values are compared with an attribute: the kind decides, for numbers the type.
 
     >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
-    >>> _comparable_type(age, pa.int32())
-    (DataType(int64), 'integer', False)
+    >>> _comparison(age, pa.int32())
+    _Comparison(read_as=DataType(int64), compared_as='integer', by_text=False)
     """
     match attribute.kind:
         case "category":
-            return pa.string(), order_of_code(attribute), False
+            return _Comparison(pa.string(), order_of_code(attribute))
         case "boolean":
-            return pa.bool_(), None, False
+            return _Comparison(pa.bool_(), None)
         case "date":
-            return pa.date32(), "integer", False
+            return _Comparison(pa.date32(), "integer")
         case "timestamp":
-            return pa.timestamp("us"), "integer", False
+            return _Comparison(pa.timestamp("us"), "integer")
         case "float":
             # Rounded to 32 bits, as the released values were.
             single = attribute.type == "float"
-            return pa.float32() if single else pa.float64(), "float", False
+            return _Comparison(pa.float32() if single else pa.float64(), "float")
     if pa.types.is_integer(raw_type):
-        return pa.int64(), "integer", False
+        return _Comparison(pa.int64(), "integer")
     if pa.types.is_decimal(raw_type):
         # Spark may allow negative scales: hundreds are whole numbers, too.
         scale = max(raw_type.scale, 0)
-        return pa.decimal128(DECIMAL_DIGITS, scale), scale, False
+        return _Comparison(pa.decimal128(DECIMAL_DIGITS, scale), scale)
     if is_number(raw_type) and (attribute.rule is not None or attribute.kind == "integer"):
         # The labels of a rule were made from the text.
-        return pa.float64(), "float", attribute.rule is not None
+        return _Comparison(pa.float64(), "float", attribute.rule is not None)
     # Floats are read from their texts: 0.1 is one tenth.
     scale = _text_places(attribute.type)
-    return pa.decimal128(DECIMAL_DIGITS, scale), scale, True
+    return _Comparison(pa.decimal128(DECIMAL_DIGITS, scale), scale, by_text=True)
 
 
 def _text_places(arrow_type: str | None) -> int:

@@ -22,8 +22,7 @@ from anonspark.labels.regions import PublishedAttribute
 def comparable(values: pa.Array) -> pa.Array:
     """Convert raw values to float64: dates to days, timestamps to microseconds since 1970.
 
-    Texts stay, and booleans become texts. Infinity becomes null: it has no position among the
-    others.
+    Texts stay, and booleans become texts. Infinity becomes null, as an axis has no position for it.
 
     >>> comparable(pa.array([1.5, float("inf")])).to_pylist()
     [1.5, None]
@@ -43,7 +42,7 @@ Scale = Literal["number", "date", "timestamp", "text"]
 
 
 def scale_of(data_type: pa.DataType, published: PublishedAttribute | None) -> Scale | None:
-    """Return what the values of a column are compared as, or None for columns such as arrays.
+    """Return the scale on which a column's values are compared, or None for lists and the like.
 
     ``published`` is the quasi-identifier, or None for a column that is published unchanged.
 
@@ -77,7 +76,9 @@ def reading_of(
     published: PublishedAttribute | None,
     missing_markers: Sequence[str],
 ) -> Reading | None:
-    """Return how a column is read for :func:`comparable`, or None if it has no values on a scale.
+    """Return how to read a raw column as values of a scale, or None if its type cannot be read.
+
+    The result is for :func:`comparable`. ``name`` is that of the column to write.
 
     >>> reading_of("age", "value", pa.string(), "number", None, ["?"]).markers
     ('?',)

@@ -47,7 +47,10 @@ class OrderedAxis:
         return 2 * len(self.ends) + 1
 
     def encode(self, column: pa.Array) -> Integers:
-        """Return the code of each value, int64 of shape (n,). Codes of nulls mean nothing."""
+        """Return the code of each value, int64 of shape (n,). Codes of nulls mean nothing.
+
+        Values become what NumPy can search for in the same order. Codes sort by length, then text.
+        """
         if self.compared_as == "float":
             values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
         elif self.compared_as in ("code", "beginning"):
@@ -108,10 +111,12 @@ def sets_of_codes(
     leaves: Leaves | None,
     axis: OrderedAxis | CategoryAxis | None = None,
 ) -> tuple[OrderedAxis | CategoryAxis, list[Runs]]:
-    """Return the axis of an attribute, and each region as runs of its codes.
+    """Return the axis of an attribute, and each region as runs of codes on it.
 
-    With the axis of other regions, the first and last code of the runs bound the region: ends that
-    the axis does not know lie between two that it knows, and other categories have the code 0.
+    The ends of intervals have the odd codes, and the values between two ends the even code between
+    theirs. Categories are numbered from 1. The last code is that of missing values. On the ``axis``
+    of other regions, an end that it lacks gets an even code, and another category the code 0.
+    ``compared_as`` is None for categories: all regions are then of categories, else all ordered.
 
     >>> region = OrderedRegion((Interval(17, 25),), missing=True)
     >>> sets_of_codes([region], "integer", None)[1]
@@ -127,13 +132,12 @@ def sets_of_codes(
 def _category_sets(
     regions: Sequence[CategoryRegion], leaves: Leaves | None, axis: Any
 ) -> tuple[CategoryAxis, list[Runs]]:
-    """Return an axis of values as the hierarchy sorts them, so that its labels are single runs."""
+    """Return an axis of values in the order of the hierarchy, whose labels are then single runs."""
     trimmed = [
         None if region.values is None else {value.strip(BLANKS) for value in region.values}
         for region in regions
     ]
     named = set().union(*(values for values in trimmed if values is not None))
-    # In the order of the hierarchy, so that its labels are single runs.
     order: dict[str, None] = {}
     for group in sorted((leaves or {}).values(), key=len, reverse=True)[:1]:
         order.update(dict.fromkeys(value.strip(BLANKS) for value in group))

@@ -27,7 +27,8 @@ from anonspark.labels.raw_records import ComparedAs, PreparedTable, prepare_tabl
 from anonspark.labels.region_axes import CategoryAxis, Codes, OrderedAxis, Runs, sets_of_codes
 from anonspark.labels.regions import Leaves, PublishedAttribute, read_regions, require_readable
 
-_MOST_CLASSES = 1_000_000
+MOST_CLASSES = 1_000_000
+"""Classes of a release that travel to every task."""
 
 # More are shared out over tasks, about so many classes and published records each, by a tree over
 # about so many of them.
@@ -57,7 +58,7 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
     labels = LabelledTable(release, attributes)
     if labels.has_sample:
         raise TooManyClassesError(
-            f"release: more than {_MOST_CLASSES:,} classes. Regions are matched with records for "
+            f"release: more than {MOST_CLASSES:,} classes. Regions are matched with records for "
             "at most that many, because they travel to every task"
         )
     return labels.classes
@@ -144,7 +145,7 @@ def code_regions(
 ) -> tuple[Codes, Codes, Codes, Integers, Codes]:
     """Return regions as the kernels of :mod:`~anonspark.kernels.region_search` take them.
 
-    ``coded`` has, of each dimension, the different sets of codes and which of them each region has,
+    ``coded`` has for each dimension the different sets of codes, and which of them each region has,
     int64 of shape (rows,). Returns low, high and gaps (int32 of shape (rows, d)), offsets (int64,
     (lists + 1,)) and runs (int32, (runs, 2)), see
     :func:`~anonspark.kernels.region_search.count_points`.
@@ -175,13 +176,12 @@ def code_regions(
 def cut_leaves(
     low: Codes, high: Codes, ends: Sequence[int], most: float
 ) -> list[tuple[Codes, Codes, int]]:
-    """Cut all codes from 0 to the ends into leaves, each touched by few of some boxes (n, d).
+    """Cut the space of codes into leaves, each of which only few of the boxes (n, d) touch.
 
-    Every cut is at the median of the boxes' middles, in the dimension in which the larger side is
-    touched by the fewest. A box that it cuts goes to both sides, so that cutting ends at 10 copies
-    of each box, or where every cut leaves a side all boxes. O(n d) a level of the tree.
-
-    Of each leaf first and last codes, int32 of shape (d,), and the number of boxes that touch it.
+    A cut is at the median of the boxes' middles, in the dimension in which the larger side is
+    touched by the fewest. A box that it cuts goes to both sides, so cutting ends at 10 copies of
+    each box, or if every cut leaves all boxes on one side. O(n d) a level of the tree. Returns the
+    first and last codes of each leaf, int32 of shape (d,), and the number of boxes that touch it.
 
     >>> low, high = np.array([[0], [2], [4]], np.int32), np.array([[1], [4], [9]], np.int32)
     >>> [(int(a[0]), int(b[0]), boxes) for a, b, boxes in cut_leaves(low, high, [9], 2)]
@@ -241,8 +241,7 @@ class RegionReader:
     def search(self, classes: pa.Table, changed: Change = _as_read) -> RegionSearch:
         """Read the regions of all classes and build their tree.
 
-        Raises DataError if labels cannot be read, and ConfigurationError if the release publishes
-        means.
+        Raises DataError if labels cannot be read, and ConfigurationError for a release of means.
         """
         axes, regions = self._coded(classes, changed)
         return RegionSearch(axes, (*regions, *build_region_tree(*regions[:2])))
@@ -250,7 +249,7 @@ class RegionReader:
     def _coded(
         self, classes: pa.Table | pa.RecordBatch, changed: Change, axes: Sequence[Any] = ()
     ) -> tuple[tuple[OrderedAxis | CategoryAxis, ...], tuple[npt.NDArray[Any], ...]]:
-        """Return axes, of these classes unless they are given, and :func:`code_regions` on them."""
+        """Return the axes, those of these classes unless given, and :func:`code_regions`."""
         coded, coding_axes = [], []
         columns = zip(
             self.attributes, self.compared_as, axes or [None] * len(self.compared_as), strict=True
@@ -269,9 +268,10 @@ class RegionReader:
         return tuple(coding_axes), code_regions(coded, classes.num_rows)
 
     def leaves_of(self, batch: pa.RecordBatch) -> tuple[Integers, Integers]:
-        """Return the leaf of each raw record, or those that classes touch, which have a key.
+        """Return the leaves of raw records, or those that classes touch, for a batch of either.
 
-        Both are int64 of shape (more,): rows of the batch, and the number of a leaf for each.
+        Classes have a column of keys. Both results are int64 of shape (more,): rows of the batch,
+        and the number of a leaf for each.
         """
         rows = np.arange(batch.num_rows)
         if self.leaves is None:
@@ -347,8 +347,7 @@ class LabelledTable:
 
     ``attributes`` are the quasi-identifiers. ``leaves`` are, of an attribute that was generalized
     by the hierarchy of a file, the values as text that each label stands for. Labels of rules speak
-    for themselves. ``missing_markers`` are texts of raw records that mean missing, as null and NaN
-    do.
+    for themselves. ``missing_markers`` are texts of raw records that mean missing.
     """
 
     data: Table
@@ -377,8 +376,8 @@ class LabelledTable:
 
     @cached_property
     def _collected(self) -> tuple[pa.Table, int]:
-        classes = self.grouped.collect(_MOST_CLASSES + 1)
-        if classes.num_rows <= _MOST_CLASSES:
+        classes = self.grouped.collect(MOST_CLASSES + 1)
+        if classes.num_rows <= MOST_CLASSES:
             return classes, classes.num_rows
         number = self.grouped.count()
         sample = partial(_sample_classes, -(-number // _SAMPLED))
@@ -400,7 +399,7 @@ class LabelledTable:
     @property
     def has_sample(self) -> bool:
         """Return whether :attr:`classes` are a sample."""
-        return self.number > _MOST_CLASSES
+        return self.number > MOST_CLASSES
 
     @property
     def records(self) -> int:
@@ -419,7 +418,7 @@ class LabelledTable:
         return prepare_table(table, self.attributes, self.leaves, **options)
 
     def reader(self, compared_as: Sequence[ComparedAs | None]) -> RegionReader:
-        """Return what reads the classes and, above 1,000,000, shares them out over leaves.
+        """Return the reader of the classes which, above 1,000,000, divides them among leaves.
 
         Raises TooManyClassesError if they overlap so much that more than 1,000,000 touch one leaf.
         """
@@ -441,11 +440,11 @@ class LabelledTable:
         return replace(reader, leaves=leaves)
 
     def map_records(self, prepared: PreparedTable, make: TaskMaker, schema: pa.Schema) -> Table:
-        """Apply to raw records what a function makes of the classes whose regions may hold them.
+        """Map raw records by a function that ``make`` builds from the classes that may hold them.
 
-        All classes travel to every task, by their numbers as names. More than 1,000,000 are shared
-        out, by their keys as names, with one shuffle of the records and of the classes: a task gets
-        the records of a leaf and all classes that touch it.
+        All classes go to every task, and a class is named by its number. If there are more than
+        1,000,000, they are named by their keys and divided, with one shuffle of the records and of
+        the classes: a task gets the records of a leaf and all classes that touch it.
         """
         reader = self.reader(prepared.compared_as)
         if reader.leaves is None:

@@ -194,9 +194,9 @@ class PublishedAttribute:
         return replace(attribute, bottom=self.bottom, top=self.top)
 
     def strip(self, value: Fraction, *, before: bool = False) -> tuple[Number, Number]:
-        """Return the ends of the strip of a value, or of the one just before it.
+        """Return the first and last value of the strip of a grid with a value, or of the one below.
 
-        Without a grid a strip is a value.
+        Without a grid a strip is a single value.
 
         >>> PublishedAttribute("age", "integer", "interval", ("age",)).strip(Fraction(17))
         (17, 17)
@@ -233,20 +233,11 @@ class PublishedAttribute:
 
 
 def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
-    """Return the quasi-identifiers of a release.
+    """Return the quasi-identifiers of a release, as its manifest describes them.
 
-    Parameters
-    ----------
-    manifest : Manifest
-        Of the release. Read are ``configuration.output.style``, the rules of hierarchies in
-        ``configuration.attributes``, ``published.quasi_identifiers`` and
-        ``published.quasi_identifier_columns``.
-
-    Raises
-    ------
-    DataError
-        If the manifest's columns are not those of its quasi-identifiers, or a range is not one of
-        them.
+    Reads ``configuration.output.style``, the rules of hierarchies in ``configuration.attributes``,
+    ``published.quasi_identifiers`` and ``published.quasi_identifier_columns``. Raises DataError if
+    the columns are not those of the quasi-identifiers, or a range is unreadable.
     """
     style, attributes, listed = manifest.style, [], manifest.quasi_identifier_columns
     for described in manifest.quasi_identifiers:
@@ -278,7 +269,7 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
 def _declared_ends(
     name: str, bounds: Any, kind: Kind, data_type: str | None
 ) -> tuple[Fraction, Fraction] | None:
-    """Return the ends of a declared range, or None without one. Texts have none.
+    """Return the ends of a declared range, or None without a range and for texts.
 
     >>> _declared_ends("age", [0, 120], "integer", "int64")
     (Fraction(0, 1), Fraction(120, 1))
@@ -297,7 +288,7 @@ def _declared_ends(
 def _coarsening(
     described: Mapping[str, Any], configured: Mapping[str, Any], kind: Kind, data_type: str | None
 ) -> tuple[Grid | None, Fraction | None, Fraction | None]:
-    """Return the grid, and the values from which on all are one, downwards and upwards."""
+    """Return the grid, and the ends below and above which all values are one."""
     name, step = described["name"], described.get("grid")
     keys = ("bottom", "top")
     try:
@@ -356,13 +347,8 @@ class _Hierarchy(Protocol):
 def leaves_by_label(hierarchy: _Hierarchy) -> dict[str, Sequence[str]]:
     """Return the leaves, in tree order, that each label of a hierarchy stands for.
 
-    Parameters
-    ----------
-    hierarchy : anonspark.core.hierarchies.hierarchy.Hierarchy
-        Or anything with its ``leaves`` and ``levels``. Leaves stand for themselves.
+    ``hierarchy`` may be anything with ``leaves`` and ``levels``. Leaves stand for themselves.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace as Tree
     >>> levels = [Tree(starts=[0, 2], labels=["few", "many"])]
     >>> leaves_by_label(Tree(leaves=["a", "b", "c"], levels=levels))["few"]
@@ -377,51 +363,29 @@ def leaves_by_label(hierarchy: _Hierarchy) -> dict[str, Sequence[str]]:
 
 
 def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
-    """Check that the style of a release shows its regions.
+    """Check that the style of a release shows the region of each class.
 
-    Raises
-    ------
-    ConfigurationError
-        If it publishes means, which say nothing of the other values of a class.
+    Raises ConfigurationError for means, which do not show the other values of a class.
 
-    Examples
-    --------
     >>> require_readable([PublishedAttribute("age", "integer", "interval", ("age",))])
     """
     names = [attribute.name for attribute in attributes if attribute.is_mean]
     if names:
         raise ConfigurationError(
-            "output.style: 'mean' hides the regions of "
-            f"{', '.join(map(repr, names))}, so that nothing can be matched with them. "
-            "Use 'interval' or 'bounds'"
+            f"output.style: 'mean' hides the regions of {', '.join(map(repr, names))}, so that "
+            "nothing can be matched with them. Use 'interval' or 'bounds'"
         )
 
 
 def read_label(
     label: str, attribute: PublishedAttribute, leaves: Leaves | None = None
 ) -> OrderedRegion | CategoryRegion:
-    """Read one label.
+    """Read one label as the region of values that it stands for.
 
-    Parameters
-    ----------
-    label : str
-    attribute : PublishedAttribute
-        Its kind and type count.
-    leaves : mapping of str to collection of str, or None
-        What the labels of the attribute's hierarchy stand for. They win over other readings.
+    ``leaves`` are the values of each label of the attribute's hierarchy, which win over other
+    readings. ``*`` is every present value, and without a hierarchy missing ones as well, because a
+    suppressed value looks like a category ``*``. Raises UnreadableLabelError for any other text.
 
-    Raises
-    ------
-    UnreadableLabelError
-        If it is no label of this kind.
-
-    Notes
-    -----
-    ``*`` is every present value, and without a hierarchy missing ones as well: then it is a value
-    that was suppressed. A category ``*`` looks the same.
-
-    Examples
-    --------
     >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
     >>> region = read_label("[17-25[ or missing", age)
     >>> region.intervals, region.missing
@@ -449,39 +413,14 @@ def read_regions(
     *,
     means: bool = False,
 ) -> tuple[list[OrderedRegion] | list[CategoryRegion], Integers]:
-    """Read the published columns of one quasi-identifier, one row a class.
+    """Read the published columns of a quasi-identifier: its regions, and which of them a row has.
 
-    Parameters
-    ----------
-    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-        ``attribute.columns``: labels, sets (lists of texts, null for missing), values of their own
-        type, or bounds.
-    attribute : PublishedAttribute
-    leaves : mapping of str to collection of str, or None
-        See :func:`read_label`.
-    means : bool
-        Whether means are read, as the single values that they are.
+    ``columns`` are those of ``attribute.columns``: labels, sets (lists of texts, null for missing),
+    values of their own type, or bounds. The regions are different ones, and that of a row is an
+    index, int64 (rows,). ``leaves`` are as in :func:`read_label`. With ``means`` a mean is read as
+    a single value. Each different label is read once, in Python. Raises DataError with the number
+    of labels that cannot be read, and ConfigurationError as :func:`require_readable` does.
 
-    Returns
-    -------
-    regions : list of OrderedRegion or list of CategoryRegion
-        The different regions.
-    numbers : int64 ndarray of shape (rows,)
-        The region of each row.
-
-    Raises
-    ------
-    DataError
-        If labels cannot be read: which column and how many different ones.
-    ConfigurationError
-        See :func:`require_readable`.
-
-    Notes
-    -----
-    Python time for each different label, none for repeated ones.
-
-    Examples
-    --------
     >>> sex = PublishedAttribute("sex", "category", "interval", ("sex",))
     >>> regions, numbers = read_regions([pa.array(["f", "{f, m}", "f"])], sex)
     >>> [region.values for region in regions], numbers.tolist()
@@ -512,21 +451,10 @@ def read_regions(
 def distinct_rows(
     columns: Sequence[pa.Array | pa.ChunkedArray],
 ) -> tuple[list[pa.Array], Integers]:
-    """Return the different rows of some columns, and which of them each row is.
+    """Return the different rows of some columns, and which of them each row is, int64 (rows,).
 
-    Parameters
-    ----------
-    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-        At least one. Dictionaries, too.
+    Columns may be dictionaries, those returned are not.
 
-    Returns
-    -------
-    rows : list of pyarrow.Array
-        Of each column, without dictionaries.
-    numbers : int64 ndarray of shape (rows,)
-
-    Examples
-    --------
     >>> rows, numbers = distinct_rows([pa.array([3, 1, 3]), pa.array(["a", "b", "a"])])
     >>> [column.to_pylist() for column in rows], numbers.tolist()
     ([[3, 1], ['a', 'b']], [0, 1, 0])
@@ -535,20 +463,19 @@ def distinct_rows(
         encoded = encoded_column(columns[0])
         return [encoded.dictionary], encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     arrays = [plain(column) for column in columns]
-    codes = np.zeros(len(arrays[0]), np.int64)
+    numbers = np.zeros(len(arrays[0]), np.int64)
     for array in arrays:
         values = encoded_column(_set_names(array) if pa.types.is_nested(array.type) else array)
-        codes *= max(1, len(values.dictionary))
-        codes += values.indices.to_numpy(zero_copy_only=False)
-    _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
-    return [array.take(pa.array(first)) for array in arrays], numbers.reshape(-1)
+        codes = values.indices.to_numpy(zero_copy_only=False)
+        # Numbered anew with each column: a product of their sizes may be beyond 64 bits.
+        numbers = numbers * max(1, len(values.dictionary)) + codes
+        _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
+    return [array.take(pa.array(first)) for array in arrays], numbers
 
 
 def encoded_column(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
-    """Return a column as a dictionary, with null among its values.
+    """Encode a column as a dictionary, with null as one of its values.
 
-    Examples
-    --------
     >>> encoded_column(pa.array(["a", None, "a"])).indices.to_pylist()
     [0, 1, 0]
     """
@@ -635,7 +562,7 @@ def _beyond(interval: Interval, is_bottom: bool, is_top: bool) -> Interval:
 def _intervals(
     label: str, attribute: PublishedAttribute, leaves: Leaves | None
 ) -> tuple[Interval, ...]:
-    """Read the present values of an ordered attribute."""
+    """Read the intervals of present values that a label of an ordered attribute stands for."""
     if leaves is not None and label in leaves:
         points = sorted({_read_value(leaf.strip(), attribute) for leaf in leaves[label]})
         return tuple(Interval(point, point) for point in points)
@@ -667,12 +594,10 @@ def _intervals(
 
 
 def code_key(code: str, *, by_length: bool) -> str:
-    """Return what codes are ordered by, so that those with one mask are neighbours.
+    """Return the key that sorts codes, so that those with the same mask are adjacent.
 
     A mask that shows the length of a code covers only codes of that length.
 
-    Examples
-    --------
     >>> code_key("06100", by_length=True), code_key("E11", by_length=False)
     ('00000506100', '000000E11')
     """
@@ -680,17 +605,8 @@ def code_key(code: str, *, by_length: bool) -> str:
 
 
 class CodeOrder:
-    """Codes in the order in which those with one mask are neighbours.
+    """Different codes, sorted by :func:`code_key` so that those with the same mask are adjacent.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        Different ones.
-    by_length : bool
-        See :func:`code_key`.
-
-    Examples
-    --------
     >>> CodeOrder(["10", "061", "06"], by_length=True).texts
     ['06', '10', '061']
     """
@@ -710,7 +626,7 @@ class CodeOrder:
 def _masked_code(label: str, *, by_length: bool) -> Interval:
     """Read a code whose last characters may be masked, as in ``061**``.
 
-    If its length is not shown, one mask stands for any characters, as in ``E11*``.
+    Unless ``by_length``, one mask stands for any number of characters, as in ``E11*``.
 
     >>> _masked_code("E11*", by_length=False).low
     '000000E11'
@@ -728,7 +644,7 @@ def _masked_code(label: str, *, by_length: bool) -> Interval:
 
 
 def _days_of(period: re.Match[str]) -> Interval:
-    """Read a month, quarter, year or decade.
+    """Return the first and last day of a month, quarter, year or decade.
 
     >>> interval = _days_of(_PERIOD.fullmatch("1970-Q1"))
     >>> interval.low, interval.high
@@ -793,18 +709,10 @@ def _read_value(text: str, attribute: PublishedAttribute) -> Number:
 
 
 def read_values(region: CategoryRegion, kind: Kind) -> OrderedRegion:
-    """Return the numbers or times that the texts of a region are.
+    """Read the texts of a region as numbers, days or times, for hierarchies over such values.
 
-    Parameters
-    ----------
-    region : CategoryRegion
-        Of a hierarchy over such values, for instance. A text that is none of them is left out: no
-        value of another table is equal to it.
-    kind : Kind
-        Of a number, date or timestamp.
+    A text that is none of them is left out, because no value of another table is equal to it.
 
-    Examples
-    --------
     >>> region = read_values(CategoryRegion(("old", "90"), missing=False), "integer")
     >>> [interval.low for interval in region.intervals]
     [90]
@@ -822,13 +730,8 @@ def read_values(region: CategoryRegion, kind: Kind) -> OrderedRegion:
 def read_day(text: str) -> int:
     """Return a day, written as in ISO 8601, as days since 1970-01-01.
 
-    Raises
-    ------
-    UnreadableLabelError
-        If it is none.
+    Raises UnreadableLabelError for any other text.
 
-    Examples
-    --------
     >>> read_day("1970-02-01")
     31
     """
@@ -841,13 +744,8 @@ def read_day(text: str) -> int:
 def read_moment(text: str) -> int:
     """Return a time, written as in ISO 8601, as microseconds since 1970-01-01.
 
-    Raises
-    ------
-    UnreadableLabelError
-        If it is none.
+    Raises UnreadableLabelError for any other text.
 
-    Examples
-    --------
     >>> read_moment("1970-01-01 00:00:01.5")
     1500000
     """
@@ -888,8 +786,6 @@ def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...]
 def quoted_value(label: str) -> str | None:
     """Return the value that a label quotes as a whole, or None if it does not.
 
-    Examples
-    --------
     >>> quoted_value('"missing"'), quoted_value("a")
     ('missing', None)
     """
@@ -935,8 +831,6 @@ def _ordered_set_region(
 def set_members(label: str) -> list[str | None]:
     """Return the members of ``{a, b}``, with None for missing.
 
-    Examples
-    --------
     >>> set_members('{a, "b, c", missing}')
     ['a', 'b, c', None]
     """

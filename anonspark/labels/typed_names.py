@@ -17,11 +17,11 @@ Typed = Literal["min", "max", "max_included", "mid", "missing", "set"]
 def typed_names(
     attribute: PublishedAttribute, columns: Collection[str], *, is_opaque: bool, may_miss: bool
 ) -> dict[Typed, str]:
-    """Return the names of the typed columns that a quasi-identifier lacks, by their content.
+    """Name the typed columns that complete a quasi-identifier, by their content.
 
-    A name is ``<name>_<content>``, with underscores behind it if a published column has it.
-    ``is_opaque`` says whether labels are those of a hierarchy of a file: their meaning is not
-    published. ``may_miss`` says whether values may be missing.
+    A name is ``<name>_<content>``, with underscores behind it if a published column has it. With
+    ``is_opaque`` labels are those of a hierarchy's file, whose meaning is not published. With
+    ``may_miss`` values may be missing.
 
     >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
     >>> typed_names(age, ["age", "AGE_MID"], is_opaque=False, may_miss=False)
@@ -71,9 +71,9 @@ _PLAIN = ("int8", "int16", "int32", "int64", "float", "double", "date32[day]")
 
 
 def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType | None:
-    """Return the type of the ends of an attribute: that of the raw column if it is known.
+    """Return the type of an attribute's ends, or None for categories and codes.
 
-    None for categories and codes. Intervals of a rule have float64.
+    It is the type of the raw column if that is known, and float64 for intervals of a rule.
 
     >>> age = PublishedAttribute("age", "integer", "interval", ("age",), "int8")
     >>> raw_type_of(age, pa.schema([]))

@@ -81,8 +81,8 @@ def at_midpoints(
     """Replace the quasi-identifiers of records by the midpoints of their atoms' boxes. Lazy.
 
     The records have :data:`~anonspark.core.columns.ATOM`, and the result is of
-    :class:`MidpointAxis`, for :func:`back_from_midpoints`. The atoms are shared out to so many
-    ``tasks``. One shuffle of the whole records.
+    :class:`MidpointAxis`, for :func:`back_from_midpoints`. The atoms are divided among ``tasks``.
+    One shuffle of the whole records.
     """
     d = len(quasi_identifiers)
     name_of = code_column if is_coded(records.schema) else quasi_identifier_column
@@ -128,6 +128,7 @@ class _Move:
         return PackRecords()(self._moved(batches))
 
     def _moved(self, batches: Batches) -> Batches:
+        """Yield the records of a task at the midpoints of their atoms' boxes."""
         records = received_records(batches)
         if records is None:
             return
@@ -243,7 +244,7 @@ class AtomGroups(GroupFormer):
         return Boxes.of(block.atoms, block.positions)
 
     def _leaves(self, block: Block, boxes: Boxes) -> tuple[Codes, Codes, npt.NDArray[np.uint64]]:
-        """Cut the atoms of a block by their midpoints: order, starts and names of the leaves."""
+        """Cut the atoms of a block by their midpoints into leaves: order, starts and names."""
         of_boxes = boxes.midpoints
         ranks = np.empty((len(boxes.of_records), of_boxes.shape[1]), np.int64)
         for j in range(of_boxes.shape[1]):
@@ -261,9 +262,9 @@ class AtomGroups(GroupFormer):
             block.cell_high,
             np.uint64(block.path),
             requirements,
-            False,
-            True,
-            False,
+            False,  # relaxed
+            True,  # balanced
+            False,  # cell
         )
         return groups
 
@@ -271,7 +272,7 @@ class AtomGroups(GroupFormer):
 def _clusters(
     block: Block, boxes: Boxes, order: Codes, leaves: Codes
 ) -> tuple[Codes, Codes, Codes]:
-    """Return the records of a block class by class, sizes of the classes, and their leaves.
+    """Return the records of a block class by class, the sizes of the classes, and their leaves.
 
     ``order`` (int64, shape (n,)) holds the records leaf by leaf, and ``leaves`` (a,) the leaf of
     each atom.
@@ -323,8 +324,8 @@ class MergedAtoms(BlockwiseModel):
     def finish_moved(self, table: Round, moved: Records) -> Anonymized:
         """Partition records by a tree over their midpoints, and form classes in its leaves.
 
-        ``moved`` are the records of the table, of :class:`MidpointAxis`, which are kept until the
-        round is finished.
+        ``moved`` are the records of the table, of :class:`MidpointAxis`, which are persisted until
+        the round is finished.
         """
         identifiers, criteria = self.task.generalizer.quasi_identifiers, self.task.criteria
         axes = tuple(map(MidpointAxis.of, identifiers))

@@ -144,8 +144,7 @@ class Groups:
 
     ``order`` (int64, shape (n,)) holds the records, ``starts`` (groups + 1,) where each group
     begins in it, and ``paths`` (uint64, (groups,)) the names of the groups. ``refined`` are groups
-    of the same records that lose as little or less if all are kept whole, or None if nothing was
-    refined.
+    of the same records that lose as little or less if all are kept whole, or None.
     """
 
     order: Codes
@@ -155,7 +154,7 @@ class Groups:
 
     @classmethod
     def together(cls, groups: Sequence[Groups]) -> Groups:
-        """Join the groups of all blocks of a task, whose records are numbered through.
+        """Join the groups of all blocks of a task. Records are numbered across its blocks.
 
         >>> first = Groups(np.array([1, 0]), np.array([0, 2]), np.array([7], np.uint64))
         >>> second = Groups(np.array([2, 3]), np.array([0, 1, 2]), np.array([8, 9], np.uint64))
@@ -283,9 +282,9 @@ class BlockwiseModel(Model):
     def anonymize(self, table: Round) -> Anonymized:
         """Anonymize one round's table. See :meth:`Model.anonymize`.
 
-        Eager: the counting passes of :func:`partition_records` and, if rounds have to pay, one job
+        Eager: the counting passes of :func:`partition_records` and, if rounds must pay off, one job
         in round 1 that forms the groups and sums what they lose. The groups of all rounds stay
-        until :meth:`close`, because any of them may be run again as the last one. Lazy: one shuffle
+        until :meth:`close`, because any round may be run again as the last one. Lazy: one shuffle
         of the records and one Python task a block.
         """
         blocks, forming = self._formed.get(table.number) or self._form(table)
@@ -315,7 +314,7 @@ class BlockwiseModel(Model):
         self._formed.clear()
 
     def _form(self, table: Round) -> tuple[Table, FormGroups]:
-        """Return the records of a round, sent to tasks in blocks, and what forms their groups."""
+        """Send the records of a round to tasks in blocks, and return what groups them there."""
         generalizer = self.task.generalizer
         quasi_identifiers = generalizer.quasi_identifiers
         path = int(root_path(self.task.seed % 2**64, table.number))
@@ -411,6 +410,7 @@ class FormGroups:
         return self.generalizer.generalize(contents.codes.take(order, axis=0), starts)
 
     def _groups_of(self, leaf: Leaf, contents: Contents) -> Groups:
+        """Form the groups of a block, whose cell is that of the leaf or else of its records."""
         identifiers = contents.quasi_identifiers
         cell = [
             [
@@ -438,6 +438,11 @@ class _MeasureGroups:
     forming: FormGroups
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the records of a task unchanged, then its groups and the sum of their penalties.
+
+        The groups travel with their records, because the job that uses them comes after the one
+        that sums penalties. Formed again, they would cost the same time again.
+        """
         sent = list(batches)
         records = received_records(iter(sent))
         if records is None:
@@ -451,6 +456,7 @@ class _MeasureGroups:
             others = [pa.nulls(len(batch), field.type) for field in list(_FORMED)[1:]]
             yield pa.RecordBatch.from_arrays([batch.column(RECORDS), *others], schema=_FORMED)
         rows = [[None, *groups.packed(), *exact_sums(penalties)]]
+        # `Groups.sent` reads refined groups first. They have no penalty: the sum counts each once.
         if groups.refined is not None:
             rows.insert(0, [None, *groups.refined.packed(), None])
         named = [dict(zip(_FORMED.names, row, strict=True)) for row in rows]
@@ -475,7 +481,7 @@ class FinishBlocks:
     trial: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the batches of a round's result."""
+        """Separate the records of a task, and yield finished ones, classes and those left over."""
         sent = list(batches)
         records = received_records(iter(sent))
         if records is None:
@@ -502,7 +508,7 @@ class FinishBlocks:
     ) -> tuple[Groups, Codes, WholeGroups | None]:
         """Return the classes of groups, the records left over, and the groups kept whole.
 
-        The last are None if the classes are whole groups, no wider than their records need.
+        The last are None if the classes are whole groups, and no wider than their records need.
         """
         refined = groups.refined or groups
         groups = refined if self.separation is None else groups

@@ -57,7 +57,7 @@ class Classes:
 
 
 def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
-    """Anonymize records as one task would anonymize a table of them alone, in all rounds.
+    """Anonymize records in all rounds as one task would, if they were a table by themselves.
 
     The records satisfy the criteria together. The classes are those of
     :func:`anonspark.pipeline.rounds.run_rounds` over the same records. Costs ``rho`` times the
@@ -192,14 +192,14 @@ def _words(options: ModelOptions) -> str:
 
 
 def choose_model(options: AutoOptions, task: Task, records: Records, rows: int) -> Choice:
-    """Try every candidate on the same sample of a table, and take the best one.
+    """Try every candidate on the same sample of a table, and choose the fastest of the best.
 
-    The best one is the fastest of those whose loss is at most 1% above the smallest loss.
-    ``records`` are staged, and ``rows`` is their number.
+    These are the candidates whose loss is at most 1% above the smallest. ``records`` are staged,
+    and ``rows`` is their number.
 
     Records are drawn by the keyed hash of their content, so the choice depends on the table and the
-    seed, not on the cluster. The sample is the whole table up to 50,000 records, and about so many
-    of a larger one. In a sample people are fewer, so classes are wider than in the release: losses
+    seed, not on the cluster. The sample is the whole table up to 50,000 records, and about as many
+    of a larger one. A sample has fewer people, so its classes are wider than in the release: losses
     show which model is best, not what the release loses. One pass over the records and one task, of
     some ten seconds.
     """
@@ -221,12 +221,12 @@ def try_models(
     objective: Literal["loss", "queries"],
     only_if_satisfied: bool = False,
 ) -> tuple[tuple[float, ...], int]:
-    """Return what models lose on the same sample of a table, and how many records it has.
+    """Compute the loss of each model on the same sample of a table, and the sample's size.
 
-    The models can form the classes of one block. About a ``share`` of the records is drawn, all
-    from 1 on. With ``only_if_satisfied``, nothing is tried on a sample that does not satisfy the
-    criteria even as one class, because every model would form the same. The losses are empty if
-    nothing was tried. One pass over the records and one task.
+    The models can form the classes of one block. About a ``share`` of the records is drawn, or all
+    from 1 on. With ``only_if_satisfied``, no model is tried on a sample that does not satisfy the
+    criteria even as one class, because every model would form the same. The losses are empty if no
+    model was tried. One pass over the records and one task.
     """
     names = key_columns(
         len(task.generalizer.quasi_identifiers), task.criteria, coded=is_coded(records.schema)
@@ -271,6 +271,11 @@ class _TryModels:
     only_if_satisfied: bool
 
     def __call__(self, batches: Batches) -> Batches:
+        """Measure what each candidate loses on the sample, which is one block.
+
+        Yields nothing if the sample as a whole violates the criteria and only satisfied ones count.
+        The contents are prepared once: they depend on the task, not on the candidate.
+        """
         records = received_records(batches)
         if records is None:
             return
@@ -311,7 +316,7 @@ def query_error(
     """Return the median relative error of counting queries over classes.
 
     It is computed as :mod:`anonspark.utility.workload` measures releases, with two differences: a
-    missing value is one behind the largest, and queries ask for no sensitive attribute.
+    missing value is a value after the largest, and queries use no sensitive attribute.
     """
     positions = contents.positions
     n = len(positions)
@@ -415,12 +420,12 @@ class Alternative:
 def find_better_model(
     options: ModelOptions, task: Task, records: Records, rows: int
 ) -> Alternative | None:
-    """Try other models than that of a run on a small sample, and return the best one, or None.
+    """Try the other models on a small sample, and return the one that loses least, or None.
 
-    Returns None if no model loses much less, the run's has another objective or forms no blocks, or
-    the table is small or k is large for a sample. One pass over the records and one task, which
-    gets :func:`records_to_try` of them, by the keyed hash of their content, so that the result
-    depends on the table and the seed alone.
+    None is returned if no model loses much less than the run's, if a sample cannot be taken (the
+    table is small, or k is large), or if the run's model optimizes another loss or forms no blocks.
+    One pass over the records and one task, which gets :func:`records_to_try` of them. Keyed hashes
+    of their content draw them, so the result only depends on the table and the seed.
     """
     sampled = records_to_try(rows, task.criteria.k)
     if not sampled or getattr(options, "objective", "gcp") != "gcp":

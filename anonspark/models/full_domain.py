@@ -169,8 +169,7 @@ class _PackClass:
 class FullDomain(Model):
     """One level of its hierarchy for every quasi-identifier, searched in the lattice of all.
 
-    Raises ConfigurationError if an attribute's hierarchy lacks a level, or the lattice is too
-    large.
+    Raises ConfigurationError if an attribute's hierarchy lacks a level, or it is too large.
     """
 
     options_class = FullDomainOptions
@@ -210,7 +209,7 @@ class FullDomain(Model):
         Eager: one pass over narrow columns that counts the distinct tuples, with ``t_reference:
         round`` one that counts the sensitive values of later rounds, and the search, on the driver
         or, for more tuples than it takes, in one or two jobs a node. Lazy: one shuffle of the
-        records if there are more classes than every task can have a copy of, otherwise none. Raises
+        records if there are too many classes to copy to every task, otherwise none. Raises
         GuaranteeError if no node of the first round has a class, or all suppress too much.
         """
         with self._counted(table) as (bottom, problem):
@@ -307,6 +306,7 @@ class FullDomain(Model):
         )
 
     def _search(self, bottom: TupleTable, problem: Problem, table: Round) -> Optimum | None:
+        """Search the lattice for the best node, all of it if it is small, and report progress."""
         nodes = problem.lattice.size
 
         last_time = 0.0
@@ -340,7 +340,7 @@ class FullDomain(Model):
         return Anonymized(rows, in_order, chosen.release)
 
     def _rows(self, table: Round, chosen: TupleTable, levels: Levels, criteria: Criteria) -> Table:
-        """Return the records and the classes of one round, of the result's schema."""
+        """Build a result of the records and classes of a round, as rows of the result's schema."""
         packing = Packing(tuple(self._domain.groups(levels)))
         names = word_names(packing.words)
         path = np.uint64(root_path(self.task.seed % 2**64, table.number))
@@ -358,7 +358,7 @@ class FullDomain(Model):
         return records.union(classes.map_batches(describe, RESULT))
 
     def _classes(self, table: Round, tuples: TupleTable, criteria: Criteria) -> tuple[Table, bool]:
-        """Return words, size and labels of every utility class, and whether they are few."""
+        """Return the words, size and labels of every utility class, and whether they are few."""
         packing = Packing(tuple(self._domain.groups(tuples.levels)))
         recoding, labels_of = self._recoding(tuples.levels), _name_columns(tuples.levels)
         labels = [pa.field(name, pa.string()) for name in labels_of]

@@ -57,11 +57,12 @@ class ReadRegions:
 def read_class_regions(
     classes: pa.Table, attributes: Sequence[PublishedAttribute], hierarchies: Mapping[str, Leaves]
 ) -> ReadRegions:
-    """Read the regions of all classes, of :func:`anonspark.labels.region_matching.collect_classes`.
+    """Read the regions of all classes of a release.
 
-    ``hierarchies`` are those that come from files. Suppressed records are left out: nothing can be
-    mapped to their class. Raises DataError if labels cannot be read, and ConfigurationError if the
-    release publishes means.
+    ``classes`` are of :func:`anonspark.labels.region_matching.collect_classes`, and ``hierarchies``
+    those that come from files. Suppressed records are left out, because no record can be mapped to
+    their class. Raises DataError if labels cannot be read, and ConfigurationError if the release
+    publishes means.
     """
     regions, numbers = [], []
     for index, item in enumerate(attributes):
@@ -82,11 +83,10 @@ def read_class_regions(
 def widened(
     column: QuasiIdentifier, regions: Sequence[Region], *, declared: bool
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier of the new table whose range holds the regions, too.
+    """Extend the range of a new table's quasi-identifier to include the regions of a release.
 
     ``declared`` says whether the order of its categories is declared. Raises ConfigurationError if
-    a category of the release is not among the declared ones, or the type of the new table cannot
-    hold its numbers.
+    that order lacks a category of the release, or the new type cannot hold its numbers.
     """
     has_missing = column.has_missing or any(item.missing for item in regions)
     column = replace(column, has_missing=has_missing)
@@ -151,7 +151,7 @@ def _decimal_places(value: Any) -> int:
 
 
 def _codes(column: QuasiIdentifier, values: Sequence[Any]) -> Codes:
-    """Return the codes of ends of labels. Those of days and moments are given as numbers too.
+    """Return the codes of ends of labels. Days and moments may also be given as numbers.
 
     An infinite end is the column's bottom or top. Raises ConfigurationError if it has none.
     """
@@ -189,7 +189,7 @@ class CodeSets:
         return np.diff(self.starts)
 
     def ends(self, rows: Flags | None = None) -> tuple[Codes, Codes, Flags]:
-        """Return smallest and largest code of each set, and which sets are empty.
+        """Return the smallest and largest code of each set, and which sets are empty.
 
         Only codes in the mask ``rows`` count, or all if it is None.
 
@@ -224,7 +224,7 @@ class MappedRegions:
 
     @classmethod
     def of(cls, read: ReadRegions, quasi_identifiers: Sequence[QuasiIdentifier]) -> MappedRegions:
-        """Encode regions, in the order of the codes, for quasi-identifiers of :func:`widened`."""
+        """Encode regions for quasi-identifiers of :func:`widened`, and sort them by their codes."""
         members = tuple(
             _sets(column, attribute, regions)
             for column, attribute, regions in zip(
@@ -262,10 +262,10 @@ class MappedRegions:
 
     @cached_property
     def _boxes(self) -> Positions:
-        """Normalized ends of each region.
+        """Return the normalized ends of each region.
 
-        Each quasi-identifier whose values may be missing has one more dimension, in which missing
-        values are as far from present ones as its whole range is wide.
+        A quasi-identifier with missing values has one more dimension, in which they are as far from
+        present ones as its whole range is wide.
         """
         d = len(self.quasi_identifiers)
         boxes = np.zeros((self.number, 2, d + len(self._with_missing)))
@@ -322,9 +322,9 @@ class MappedRegions:
         return numbers
 
     def covered(self, regions: Codes) -> tuple[Codes, Codes]:
-        """Return codes that classes of some regions cover for certain, and the owner of each row.
+        """Return codes that classes of some regions certainly cover, and the owner of each row.
 
-        The codes have the shape (more, d); an owner is an index into ``regions``, ascending.
+        The codes have the shape (more, d). An owner is an index into ``regions``, ascending.
         """
         lengths = np.stack(
             [sets.sizes[self.numbers[regions, j]] for j, sets in enumerate(self.members)], axis=1
@@ -351,7 +351,7 @@ def _near_each_other(points: Positions) -> Codes:
 def _sets(
     column: QuasiIdentifier, attribute: PublishedAttribute, regions: Sequence[Region]
 ) -> CodeSets:
-    """Return the codes that classes of regions cover for certain, none for an empty region."""
+    """Return the codes that classes of regions certainly cover, none for an empty region."""
     if column.is_category or column.hierarchy is not None:
         return CodeSets.of([_categories(column, attribute, region) for region in regions])
     everything = (Interval(0, 0),)

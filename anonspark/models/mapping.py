@@ -47,7 +47,7 @@ class _MappedForming(FormGroups):
     def published(
         self, contents: Contents, order: Codes, starts: Codes
     ) -> tuple[list[pa.Array], ClassFigures]:
-        """Generalize classes to their regions, and to the records outside of these."""
+        """Generalize classes to their regions, and to those records that lie outside of them."""
         if contents.atoms is None:
             raise ValueError("records without regions")
         owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -171,7 +171,7 @@ class MappedRelease(MergedAtoms):
 def _at_regions(
     records: Records, quasi_identifiers: Sequence[QuasiIdentifier], regions: MappedRegions
 ) -> Records:
-    """Move records to the midpoints of their regions, and name these. Lazy, no shuffle."""
+    """Move records to the midpoints of their regions, their new atoms. Lazy, no shuffle."""
     d = len(quasi_identifiers)
     name_of = code_column if is_coded(records.schema) else quasi_identifier_column
     raw = {name_of(index) for index in range(d)}
@@ -199,9 +199,10 @@ class _FindRegions:
         return PackRecords()(self._records(batches))
 
     def _records(self, batches: Batches) -> Batches:
+        """Yield the records of each batch at the midpoints of their regions, with their atoms."""
         d = len(self.quasi_identifiers)
-        low, high = self.regions.positions
-        middles = low + (high - low) / 2
+        lower_ends, upper_ends = self.regions.positions
+        middles = lower_ends + (upper_ends - lower_ends) / 2
         for batch in batches:
             coded = is_coded(batch.schema)
             codes = np.empty((len(batch), d), np.int64)

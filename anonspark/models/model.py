@@ -230,7 +230,7 @@ class Suppressed:
 
 
 def finished_schema(records: pa.Schema) -> pa.Schema:
-    """Return the schema of finished records: what is published of them as it came.
+    """Return the schema of finished records: the columns that are published unchanged.
 
     It has, in any order: the name of the record's class and the payload's keyed hash, which decide
     its position in the release and reveal nothing that is not published (see
@@ -250,8 +250,7 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
 def suppressed_class(seed: int) -> int:
     """Return the name of the class of the records that no round found a class for.
 
-    It is like those of other classes: the position of a record must not reveal that it was left
-    over.
+    It is like those of other classes: a position must not reveal that a record was left over.
     """
     # Rounds are numbered from 1.
     name = np.uint64(child_path(root_path(seed % 2**64, 0), 0))

@@ -31,7 +31,12 @@ class MondrianGroups(GroupFormer):
     """How often the groups are refined."""
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups of :func:`anonspark.kernels.mondrian.cut_into_cells`."""
+        """Cut a block into groups, and refine the groups inside each cell if there are passes.
+
+        The cuts are those of :func:`anonspark.kernels.mondrian.cut_into_cells`, whose parameters
+        have this order. It also returns at which group each cell begins: records change groups
+        inside of a cell alone, as no cell is cut on the cluster (docs/algorithms.md, Mondrian).
+        """
         order, starts, paths, cells = cut_into_cells(
             block.codes,
             block.positions,
@@ -52,7 +57,7 @@ class MondrianGroups(GroupFormer):
     def _refined(self, block: Block, groups: Groups, cells: Integers) -> Groups:
         """Refine the groups of each cell, if this loses less.
 
-        Refining lowers the edges of boxes. Levels of hierarchies and missing values may lose more.
+        Refining shortens the edges of boxes. Levels and missing values may lose more.
         """
         canonical = groups.order.copy()
         sort_groups(block.codes, block.hashes, canonical, groups.starts[cells])

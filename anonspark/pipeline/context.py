@@ -12,13 +12,12 @@ from anonspark.config import Configuration
 from anonspark.core.extensions import owner_of
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine
-from anonspark.errors import DataError, GuaranteeError
 from anonspark.layers.evaluate.small_counts import is_few
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import Row
-from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.manifest import sound_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.signatures import key_name
 from anonspark.verification.result import Verification
@@ -143,12 +142,11 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
     The driver reads its tables of metrics, without those of classes.
     """
     path, files = configuration.output.path.rstrip("/"), engine.files
-    if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
+    if configuration.output.mode != "error":
         return None
     require_ours(files, "output.path", path)
-    try:
-        manifest = read_manifest(files, path)
-    except (DataError, GuaranteeError):
+    manifest = sound_manifest(files, path)
+    if manifest is None:
         return None
     fingerprint = manifest.document["fingerprints"].get("configuration")
     if (manifest.run_id, fingerprint) != (run_id, configuration.fingerprint()):
@@ -156,7 +154,7 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
     key = configuration.output.signing_key
     if key is not None and manifest.signer != key_name(key):
         return None
-    _LOGGER.info("run %s is published already at %s. Nothing is done", run_id, path)
+    _LOGGER.info("run %s is published already at %s. No input is read", run_id, path)
     tables: dict[str, Any] = {
         name: read_metrics(files, path, name)
         for name in ("summary", "rounds", "attributes", "privacy", "risk")

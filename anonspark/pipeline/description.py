@@ -79,8 +79,8 @@ class Findings:
 def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -> dict[str, Any]:
     """Return the manifest of a release as JSON values, without the list of its files.
 
-    The progress of the context knows the seconds of the stages. ``attempt`` is the number of the
-    attempt that made the release.
+    The seconds of the stages come from the progress of the context. ``attempt`` is the number of
+    the attempt that made the release.
     """
     summary, basis = findings.figures.summary, findings.basis
     description = findings.form.description

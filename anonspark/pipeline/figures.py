@@ -127,7 +127,7 @@ class Figures(Redacted):
 def _measured_figures(
     configuration: Configuration, snapshot: Snapshot, basis: Basis, measured: Measured
 ) -> Row:
-    """Return the figures of the summary that were measured besides the rounds, if they were."""
+    """Return those figures of the summary that do not come from the rounds, if measured."""
     published = len(configuration.quasi_identifiers) + len(configuration.published_as_is)
     unpublished = snapshot.unpublished
     figures: Row = {
@@ -167,9 +167,9 @@ def _node_rows(basis: Basis, summary: Row) -> list[Row]:
 def make_figures(
     context: RunContext, model: Model, snapshot: Snapshot, basis: Basis, measured: Measured
 ) -> Figures:
-    """Return the figures of a run, from what may be published.
+    """Compute the figures of a run from what may be published.
 
-    For a release with one recoding a round, it takes the job of `node_rows`; otherwise none.
+    For a release with one recoding a round it takes the job of `node_rows`, otherwise none.
     """
     configuration, request = context.configuration, context.request
     counts = {
@@ -229,6 +229,7 @@ def _summary(
     basis: Basis,
     published: PublishedClasses,
 ) -> Row:
+    """Return the figures of the summary that follow from the classes of all rounds."""
     k, weights, suppressed = configuration.privacy.k, _weights(basis), _suppressed(basis)
     total = reduce(add, basis.totals)
     return {
@@ -259,7 +260,7 @@ def _gains(basis: Basis, total: Totals, suppressed: int) -> Row:
 
 
 def _rules(configuration: Configuration, model: Model, basis: Basis, figures: Row) -> Row:
-    """Compare the release with what it would be without outlier handling.
+    """Compare the release with the one that would result without outlier handling.
 
     A rule is 1 if its figure is smaller with outlier handling. See docs/algorithms.md, Decision
     rules.
@@ -338,6 +339,7 @@ def _round_rows(basis: Basis) -> Iterator[Row]:
 def _attribute_rows(
     configuration: Configuration, basis: Basis, dropped: int, measured: Measured
 ) -> list[Row]:
+    """Describe what each attribute lost, as a row of ``attributes``. See docs/output.md."""
     total, suppressed = reduce(add, basis.totals), _suppressed(basis)
     information = measured.information
     association = {} if measured.association is None else measured.association.by_name

@@ -11,9 +11,10 @@ from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.labels import require_levels
+from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
-from anonspark.labels.region_matching import collect_classes
+from anonspark.labels import region_matching
 from anonspark.labels.regions import leaves_by_label, published_attributes
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.mapped_regions import MappedRegions, read_class_regions, widened
@@ -43,24 +44,15 @@ def apply_mapping(
     quasi_identifiers: tuple[QuasiIdentifier, ...],
     hierarchies: Mapping[str, Hierarchy],
 ) -> AppliedMapping:
-    """Read the release that ``model.release`` names.
+    """Read the release that ``model.release`` names, as a model that maps new records to it.
 
     ``quasi_identifiers`` are those of the new table, and ``hierarchies`` come from files. Raises
-    ConfigurationError if there is no release, or its quasi-identifiers are others, and DataError if
+    ConfigurationError if there is no release, or it has other quasi-identifiers, and DataError if
     it cannot be read, or has more than 1,000,000 classes. One job over the published records of the
-    release, of which the different classes are collected.
+    release, whose different classes are collected.
     """
     path = options.release.rstrip("/")
-    if not engine.files.exists(f"{path}/{MANIFEST}"):
-        raise ConfigurationError(
-            f"{_KEY}: found no release at {path} (it has no {MANIFEST}). Check the path"
-        )
-    manifest = read_manifest(engine.files, path)
-    if manifest.parts:
-        raise ConfigurationError(
-            f"{_KEY}: the release is a union, whose parts each had a mapping of their own. Name "
-            "one of them"
-        )
+    manifest = read_mappable(engine.files, options)
     _require_alike(manifest, quasi_identifiers)
     if str(manifest.configuration["model"]["name"]) in ("full-domain", "rho-gain"):
         return AppliedMapping(quasi_identifiers, _recoding(engine, manifest, options, path))
@@ -71,7 +63,7 @@ def apply_mapping(
         )
     with engine.reading((path,), f"{_KEY}: "):
         attributes = published_attributes(manifest)
-        classes = collect_classes(
+        classes = region_matching.collect_classes(
             engine.published(f"{path}/data", manifest.data_format), attributes
         )
         leaves = {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()}
@@ -88,6 +80,31 @@ def apply_mapping(
             "one. Name another release"
         )
     return AppliedMapping(wide, partial(MappedRelease, options, regions))
+
+
+def read_mappable(files: Files, options: MappingOptions) -> Manifest:
+    """Read the manifest of the release that ``model.release`` names. No job.
+
+    Raises ConfigurationError if there is no release, or it has no mapping, or too many classes.
+    """
+    path = options.release.rstrip("/")
+    if not files.exists(f"{path}/{MANIFEST}"):
+        raise ConfigurationError(
+            f"{_KEY}: found no release at {path} (it has no {MANIFEST}). Check the path"
+        )
+    manifest = read_manifest(files, path)
+    if manifest.parts:
+        raise ConfigurationError(
+            f"{_KEY}: the release is a union, whose parts each had a mapping of their own. Name "
+            "one of them"
+        )
+    classes, limit = manifest.summary.get("published_classes") or 0, region_matching.MOST_CLASSES
+    if classes > limit and manifest.configuration["model"]["name"] != "full-domain":
+        raise ConfigurationError(
+            f"{_KEY}: the release has {classes:,} classes, whose regions would travel to every "
+            f"task. Expected at most {limit:,}. Name one with a larger k, or one by full-domain"
+        )
+    return manifest
 
 
 def _require_alike(manifest: Manifest, quasi_identifiers: Sequence[QuasiIdentifier]) -> None:
@@ -122,7 +139,7 @@ def _require_alike(manifest: Manifest, quasi_identifiers: Sequence[QuasiIdentifi
 
 
 def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path: str) -> ModelMaker:
-    """Return the maker of a model with the levels of a release by full-domain recoding."""
+    """Return the maker of a model that recodes to the levels of a full-domain release."""
     if options.unfit == "merge":
         raise ConfigurationError(
             "model.unfit: found 'merge', but model.release was made by full-domain recoding, whose "

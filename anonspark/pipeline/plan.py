@@ -20,7 +20,7 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import Files
 from anonspark.engine.memory import ClusterSizes, cluster_sizes
 from anonspark.engine.protocol import Engine, OpenRecords
-from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.errors import ConfigurationError
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.lattice.search import NodePreview
 from anonspark.layers.prepare.hierarchies import read_hierarchies
@@ -60,7 +60,7 @@ from anonspark.pipeline.warnings.sensitive_values import (
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
-from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
+from anonspark.release.manifest import Manifest, sound_manifest
 from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.weights import sum_weights
 
@@ -76,11 +76,9 @@ def warn_of_input(
 
     ``open_records`` opens columns of the kept records, of which there are ``records``.
     ``sensitive`` are the values of the attributes that criteria are about. Also returns how many
-    records share each value of the identifiers and of the attributes that are published as they
-    are, and the sample of records, or None if nothing asks for one.
-
-    Costs one job over identifiers and payload together (`count_value_sizes`), those of `sample_of`,
-    and those of `sensitive_value_warnings`.
+    records share each value of the identifiers and of unchanged attributes, and the sample of
+    records, or None if no warning needs one. Costs one job over identifiers and payload together
+    (`count_value_sizes`), those of `sample_of`, and those of `sensitive_value_warnings`.
     """
     payload = [payload_column(index) for index in range(len(configuration.published_as_is))]
     columns = dict(zip(configuration.published_as_is, map(CountedColumn, payload), strict=True))
@@ -186,9 +184,9 @@ class Estimate(Redacted):
 def estimate_run(engine: Engine, configuration: Configuration, rows: int, columns: int) -> Estimate:
     """Estimate what a run takes for ``rows`` records and ``columns`` published columns.
 
-    The estimate is in proportion to the release at the output path, if that has the same
-    attributes, criteria and model, otherwise by constants, and says what was not measured. No job.
-    One small file is read.
+    It scales the figures of the release at the output path if that has the same attributes,
+    criteria and model. Otherwise it uses constants, and names what was not measured. No job. One
+    small file is read.
     """
     earlier = _earlier_release(engine.files, configuration)
     estimate = None if earlier is None else _as_before(earlier, rows)
@@ -220,12 +218,8 @@ def estimate_run(engine: Engine, configuration: Configuration, rows: int, column
 
 def _earlier_release(files: Files, configuration: Configuration) -> Manifest | None:
     """Return the manifest at the output path if a run with the same settings wrote it, or None."""
-    path = configuration.output.path.rstrip("/")
-    if not files.exists(f"{path}/{MANIFEST}"):
-        return None
-    try:
-        manifest = read_manifest(files, path)
-    except (DataError, GuaranteeError):
+    manifest = sound_manifest(files, configuration.output.path)
+    if manifest is None:
         return None
     settings = configuration.public_dict()
     same = all(manifest.configuration.get(name) == settings[name] for name in _SETTINGS)
@@ -289,7 +283,7 @@ class Plan(Redacted):
     cluster: ClusterSizes | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON values."""
+        """Return the plan as JSON values."""
         return {
             "rows": self.rows,
             "rows_to_drop": self.rows_dropped,
@@ -339,13 +333,12 @@ def check_input(
     """Validate configuration and data without anonymizing.
 
     Raises ConfigurationError if the output path, or the path of the metrics of all runs, cannot be
-    used, and DataError with everything that is wrong with the data.
+    used, and DataError with all problems of the data.
 
     Costs one or two passes over the input, one for each sensitive attribute of a criterion, one
-    with a shuffle of hashes that counts who is singled out by identifiers and by columns that are
-    published as they are, and the passes of :func:`warn_of_input`. Without ``privacy.unit``,
-    columns that may number people cost two more
-    (:func:`anonspark.pipeline.repeats.repeats_of_others`). Nothing is written.
+    with a shuffle of hashes that counts how many people identifiers and unchanged columns single
+    out, and the passes of :func:`warn_of_input`. Without ``privacy.unit``, columns that may number
+    people cost two more (:func:`anonspark.pipeline.repeats.repeats_of_others`). Nothing is written.
     """
     progress = progress or Progress()
     inspection, _, _ = _inspect(engine, configuration, progress)
@@ -446,13 +439,12 @@ def require_lattice(configuration: Configuration) -> FullDomainOptions:
 def preview_nodes(
     engine: Engine, configuration: Configuration, progress: Progress
 ) -> list[NodePreview]:
-    """Report the nodes that the first round of a run would consider.
+    """List the nodes that the first round of a run would consider.
 
-    They are only for people with the input: no release may publish them. Raises an error if the
-    input or the criteria cannot be used, or the model searches no lattice.
-
-    One pass over the input, which is staged as in a run, next to the output or at
-    ``execution.staging_path``. Then the costs of the search. The staging is removed at the end.
+    Only people who have the input may see them, and no release may publish them. Raises an error if
+    the input or the criteria cannot be used, or the model searches no lattice. One pass over the
+    input, which is staged as in a run, next to the output or at ``execution.staging_path``. Then
+    the costs of the search. The staging is removed at the end.
     """
     options = require_lattice(configuration)
     run_id = uuid.uuid4().hex[:12]

@@ -57,13 +57,11 @@ def prepare(
 ) -> Snapshot:
     """Read the input once and stage it, for one run or several.
 
-    Of the configuration, the input, attributes, policy for missing values and seed count.
+    Of the configuration only the input, attributes, policy for missing values and seed are used.
     ``directory`` will hold raw values, so it must be private and removed afterwards. ``open_input``
-    is None to open the input that the configuration names. Raises ConfigurationError, DataError or
-    PublishingError.
-
-    One pass over the input that writes Parquet, and a narrow one over what was written if text
-    quasi-identifiers need their categories.
+    is None to open the configuration's input. Raises ConfigurationError, DataError or
+    PublishingError. One pass over the input that writes Parquet, and a narrow one over what was
+    written if text quasi-identifiers need their categories.
     """
     paths = configuration.input.paths if open_input is None else ("the given DataFrame",)
     with engine.reading(paths):
@@ -73,9 +71,9 @@ def prepare(
 def prepare_run(
     context: RunContext, staging: Staging, *, table: Table | None, snapshot: Snapshot | None
 ) -> Prepared:
-    """Stage the input of a run, unless ``snapshot`` is, and check what every class must satisfy.
+    """Stage the input of a run, unless ``snapshot`` is given, and check the criteria.
 
-    ``table`` is the input, or None to open what the configuration names.
+    ``table`` is the input, or None to open the configuration's.
     """
     configuration = context.configuration
     with context.progress.stage("prepare"):
@@ -136,9 +134,9 @@ def _repeats(
 ) -> list[ReleaseWarning]:
     """Warn of columns that number people or households.
 
-    A small input is read once more, with all its columns. Of a large one only what is staged is
-    searched, because reading it again would cost more than the warning is worth. So it is for a
-    plan, whose releases depend on no record that is not in them.
+    A small input is read once more, with all its columns. For a large one only staged columns are
+    searched, because reading it again would cost more than the warning is worth. The same holds for
+    a plan, whose releases must not depend on records that are not in them.
     """
     try:
         with context.engine.reading(configuration.input.paths):

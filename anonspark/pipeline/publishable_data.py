@@ -98,11 +98,11 @@ class Basis:
 
 
 def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Generalizer) -> Basis:
-    """Return what the figures of a run are computed from.
+    """Return the data from which the figures of a run may be computed.
 
     One job that sums classes (:func:`anonspark.layers.evaluate.metrics.sum_up`). If values of
-    records left out are withheld, and hierarchies come from rules or values are missing, the two
-    jobs of :func:`anonspark.layers.generalize.published.count_published` come before.
+    left-out records are withheld, and hierarchies come from rules or values are missing, it first
+    runs the two jobs of :func:`anonspark.layers.generalize.published.count_published`.
     """
     residual = rounds.residual
     left_out = 0 if residual is None or residual.published else residual.rows
@@ -142,7 +142,7 @@ def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Gene
 def _without_values(
     snapshot: Snapshot, rounds: StagedRounds, residual: Residual, generalizer: Generalizer
 ) -> tuple[tuple[QuasiIdentifier, ...], tuple[int, ...], StagedRounds]:
-    """Return domain, missing values and rounds as the published records alone make them."""
+    """Derive domains, missing values and rounds from the published records alone."""
     before = snapshot.quasi_identifiers
     if all(item.name in snapshot.hierarchies and not item.has_missing for item in before):
         return before, snapshot.missing, rounds
@@ -166,7 +166,7 @@ def _without_records(
     hidden: int,
     quasi_identifiers: Sequence[QuasiIdentifier],
 ) -> list[RoundResult]:
-    """Subtract hidden records, which all rounds left over, from the results of rounds."""
+    """Subtract hidden records, which every round left over, from the results of rounds."""
     weights = sum(map(weight_of, quasi_identifiers))
     reduced = []
     penalty = Decimal(0)
@@ -191,11 +191,11 @@ def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteri
     for attribute, count in zip(criteria.sensitive, residual.counts, strict=True):
         counts = attribute.counts - count
         # Values that a declared order or a hierarchy lists are known without the data.
-        known = (counts > 0) | (attribute.as_text & np.asarray(attribute.values.is_valid()))
+        is_counted = (counts > 0) | (attribute.as_text & np.asarray(attribute.values.is_valid()))
         if len(attribute.parents):
-            known[:] = True
-        values = attribute.values.filter(pa.array(known))
-        sensitive.append(replace(attribute, values=values, counts=counts[known]))
+            is_counted[:] = True
+        values = attribute.values.filter(pa.array(is_counted))
+        sensitive.append(replace(attribute, values=values, counts=counts[is_counted]))
     return replace(criteria, sensitive=tuple(sensitive))
 
 

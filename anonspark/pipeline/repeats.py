@@ -69,10 +69,10 @@ class Counts:
 
 
 def looks_like_key(name: str, counts: Counts, rows: int) -> bool:
-    """Return whether a column of some rows may number people or households with several records.
+    """Return whether a column may number people or households that have several records.
 
-    If its name says that it numbers people, they need only repeat. If it says something else, such
-    as an income, the column is no key.
+    If its name shows that it numbers people, they need only repeat. If its name shows something
+    else, such as an income, the column is no key.
 
     >>> looks_like_key("patient_nbr", Counts(records=900, values=300, most=7), rows=1000)
     True
@@ -92,9 +92,9 @@ def looks_like_key(name: str, counts: Counts, rows: int) -> bool:
 
 
 def units_first(counts: Mapping[str, Counts]) -> list[str]:
-    """Return the columns whose names are enough for a unit, the one that protects most first.
+    """Return the columns whose names are enough for a unit, the most protective first.
 
-    k households are at least k people, unless people move, so households go before people.
+    k households are at least k people, unless people move, so households come before people.
 
     >>> units_first({"person_id": Counts(9, 5, 2), "hhid": Counts(9, 3, 4), "sex": Counts(9, 2, 5)})
     ['hhid', 'person_id']
@@ -110,7 +110,7 @@ def units_first(counts: Mapping[str, Counts]) -> list[str]:
 
 
 def repeat_text(name: str, counts: Counts, k: int, *, is_identifier: bool = False) -> str:
-    """Describe what repeats, how often, the meaning of k then, and what to set."""
+    """Describe what repeats and how often, what k then means, and which option to set."""
     unit = unit_of_name(name)
     about = "" if counts.exact else "about "
     units = _UNITS[unit or "person"]
@@ -149,9 +149,10 @@ def key_texts(keys: Mapping[str, Counts], k: int) -> dict[tuple[str, ...], str]:
 def repeat_warnings(
     keys: Mapping[str, Counts], copies: int, configuration: Configuration
 ) -> list[ReleaseWarning]:
-    """Return what a release says of repeats: no figure, and names of listed columns only.
+    """Warn of repeats in the words of a release: no figure, and only names of listed columns.
 
-    ``copies`` are records that have an equal one.
+    ``copies`` counts the records that have an equal one. It is 0 unless they are at least half of
+    all, and nearly all of them come in multiples of two or of three (:func:`_copies`).
     """
     k = configuration.privacy.k
     warnings = []
@@ -188,19 +189,18 @@ def repeats_of_others(
     *,
     staged: bool = False,
 ) -> tuple[dict[str, Counts], int]:
-    """Return the columns that number people or households and repeat, or look so by their counts.
+    """Find columns that number people or households who repeat, by their names or their counts.
 
-    Also return how many records have an equal one, if all seem to have come twice. If a name says
-    that it numbers people, counts do not matter.
-
-    ``table`` is the input as it came, or, if ``staged``, the records that a run has staged, without
-    columns that are not listed. ``records`` counts its rows, ``identifiers`` are the values of the
-    identifiers, and ``sample`` is one of the kept records.
+    Also return how many records have an equal one, if nearly all seem to be delivered twice. If a
+    name shows that it numbers people, counts do not matter. ``table`` is the input unchanged, or
+    with ``staged`` the records that a run has staged, without columns that are not listed.
+    ``records`` counts its rows, ``identifiers`` are the values of the identifiers, and ``sample``
+    is drawn from the kept records.
 
     Finds nothing if ``privacy.unit`` is set. Otherwise it costs the job of `count_value_sizes`. If
-    the table is larger than the sample, that is only for columns with so many different values in
-    it, most of them whole, that they may number people, and for columns that are not in it. In the
-    input all records count, also those that a run drops.
+    the table is larger than the sample, only those columns are counted that are not in it, or have
+    enough different values in it, most of them whole, to number people. In the input all records
+    count, also those that a run drops.
     """
     if configuration.privacy.unit:
         return {}, 0
@@ -284,10 +284,10 @@ def _possible_keys(sample: RecordSample, columns: dict[str, str]) -> dict[str, s
 
 
 def _copies(sizes: Mapping[int, int]) -> float:
-    """Return the share of records that have equal ones, 0 unless all seem to have come twice.
+    """Return the share of records that have equal ones, or 0 unless nearly all came twice.
 
-    Records that are equal by nature are two, three or more. Copies are two or four, or three and
-    six.
+    Records that are equal by nature come in twos, threes or more. Copies come in twos and fours, or
+    in threes and sixes.
 
     >>> _copies({2: 500}), _copies({1: 900, 2: 50})
     (1.0, 0.0)

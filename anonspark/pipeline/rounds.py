@@ -148,8 +148,7 @@ class Suppression:
     """The finished records and classes of all rounds, without those that are left out.
 
     ``results`` are those of the rounds of which classes stay, and ``finished`` the directories of
-    the records that stay. ``left_out`` holds the other records and their number, or is None without
-    any.
+    the records that stay. ``left_out`` holds the other records and their number, or is None.
     """
 
     results: list[RoundResult]
@@ -171,8 +170,7 @@ def suppress_classes(
     """Leave out the classes whose records lose most, up to a share of the records, ``limit`` < 1.
 
     ``finished`` are the packed records of all rounds, with their codes and :data:`RECORD_LOSS`.
-    ``schemas`` are those of the records that stay, and of those that are left out. ``path`` is a
-    new directory.
+    ``schemas`` are those of the records that stay, and of those that are left out. ``path`` is new.
 
     Classes are ranked by 12 bits of the fraction of their loss and by 16 bits of their name, and
     all classes of one rank are left out or none. Two jobs that count classes by rank, one that
@@ -300,20 +298,20 @@ def run_rounds(
     progress: Progress,
     warns: bool = True,
 ) -> StagedRounds:
-    """Run a model's rounds until no record is left over, or no further round is worth it.
+    """Run a model's rounds until no record is left over, or another round is not worth it.
 
-    Records that violate the criteria as a whole cannot have a round of their own, unless the model
-    may leave a residual. ``columns`` are the published ones of the quasi-identifiers. Rounds that
-    an earlier attempt has finished are taken from ``staging``. With ``warns``, the log warns of a
-    block that cannot be cut before a task gets it. Raises GuaranteeError if a residual that is to
-    be published violates the criteria.
+    Records that together violate the criteria cannot have a round, unless the model may leave a
+    residual. ``columns`` are the published ones of the quasi-identifiers. Rounds that an earlier
+    attempt has finished are taken from ``staging``. With ``warns``, the log warns of a block that
+    cannot be cut before a task gets it. Raises GuaranteeError if a residual that is to be published
+    violates the criteria.
 
-    See docs/algorithms.md, Rounds. A round is one job that writes its result, besides the passes of
-    the model. With criteria beyond k one more job counts the sensitive values of the records left
-    over. A round whose records left over violate the criteria, or whose gain is below the model's
-    smallest, is run again as the last one. If a model undoes rounds, the round that loses least as
-    the last one is run again as such, and the later ones are dropped. A model that leaves a
-    residual gets rounds as long as they form classes.
+    See docs/algorithms.md, Rounds. A round is the passes of the model and one job that writes its
+    result. With criteria beyond k one more job counts the sensitive values of the records left
+    over. A round is run again as the last one if its records left over violate the criteria, or its
+    gain is below the model's smallest. If a model undoes rounds, the round that loses least as the
+    last one is run again as such, and the later ones are dropped. A model that leaves a residual
+    gets rounds as long as they form classes.
     """
     rounds = _Rounds(model, snapshot, criteria, staging, files, progress, warns)
     try:
@@ -345,7 +343,7 @@ class _Rounds:
     """Records of the largest block so far that cannot be cut."""
 
     def run_all(self) -> None:
-        """Run rounds until no record is left over, or no further round is worth it."""
+        """Run rounds until no record is left over, or another round is not worth it."""
         table: Round | None = Round(
             self.snapshot.records,
             self.snapshot.rows,
@@ -410,9 +408,9 @@ class _Rounds:
         )
 
     def _run(self, table: Round) -> FinishedRound | None:
-        """Run a round, and once more as the last one if its records left over require that.
+        """Run a round, and again as the last one if its records left over require that.
 
-        A round that will be undone is the last one as it is.
+        A round that will be undone stays the last one unchanged.
         """
         # Each attempt has a directory, because one that was thought dead may still be writing.
         path = self._path(table, self._attempt)
@@ -428,7 +426,7 @@ class _Rounds:
         return FinishedRound(result, table.last, self._attempt)
 
     def _is_last(self, result: RoundResult, path: str) -> bool:
-        """Return whether a round gained too little, or its records left over can have no round."""
+        """Return whether a round gained too little, or its left-over records cannot have one."""
         if self.results and self.model.minimum_gain:
             # Had the run ended with the round before, it would have lost this.
             without = self.results[-1].penalty_if_last
@@ -459,18 +457,19 @@ class _Rounds:
         return min(self.results, key=lambda result: result.penalty_if_last)
 
     def end_with_best(self) -> None:
-        """Undo the rounds after the one that loses least as the last, for models that do so.
+        """Drop the rounds after the one with which the release loses least.
 
-        That round is run again as the last one. If the attempt is killed meanwhile, the next one
-        comes to the same choice. A first round that was only tried is run again if it stays.
+        Only for models that undo rounds. That round is run again as the last one, because a last
+        round keeps its groups whole. If round 1 was a trial and the release needs a later one, too,
+        round 1 is run again in earnest first. A killed attempt chooses the same round again.
         """
         results = self.results
         best = results.index(self._best)
         if best and self.tables[0].trial:
-            others = results[1:]
+            later_results = results[1:]
             results.clear()
             again = self._run_again(replace(self.tables[0], trial=False), undone=[1])
-            results += [again.result, *others]
+            results += [again.result, *later_results]
             self.paths[0] = self._path(self.tables[0], again.path)
         if not self.model.undoes_rounds or not self._best.left_over:
             return
@@ -596,7 +595,10 @@ class _Rounds:
 def _stage_residual(
     model: Model, records: Records, rows: int, criteria: Criteria, path: str
 ) -> Residual:
-    """Stage the records without a class if they are published, or raise GuaranteeError."""
+    """Stage the records without a class if they are published, or raise GuaranteeError.
+
+    They are published as one class, which has to satisfy k and all criteria.
+    """
     counts = count_values(records, criteria)
     has_k = rows >= criteria.k and has_units(records, rows, criteria)
     people = count_people(records, criteria) if criteria.counts_people else None

@@ -92,10 +92,10 @@ def warn_of_staged(
     basis: Basis,
     measured: Measured,
 ) -> list[ReleaseWarning]:
-    """Find, and log, what nobody should use the staged release without knowing.
+    """Find and log everything that users of the staged release should know.
 
     ``table`` is the staged release. The warnings of ``prepared`` come first: they are in the log
-    already, and reveal nothing about records that were left out. A comparison warns of nothing.
+    already, and reveal nothing about records that were left out. A comparison has no warnings.
     """
     if not context.warns:
         return []
@@ -200,10 +200,10 @@ def find_comparable_run(context: RunContext) -> Earlier | None:
 
 
 def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier | None) -> None:
-    """Refuse, before its work, a run whose number of records breaks a gate or a bound of the drift.
+    """Refuse a run early if its number of records breaks a gate or a bound of the drift.
 
     ``before`` is the result of :func:`find_comparable_run`. Raises GuaranteeError if a bound will
-    be broken, whatever the run does.
+    certainly be broken.
     """
     configuration = context.configuration
     k = configuration.privacy.k
@@ -432,6 +432,10 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
     if (key := configuration.output.signing_key) is not None:
         key_name(key)
     require_usable_metrics(context.files, configuration)
+    if isinstance(configuration.model, MappingOptions):
+        from anonspark.pipeline.mapping import read_mappable
+
+        read_mappable(context.files, configuration.model)
     if (register := register_of(context)) is not None:
         register.require_listable(context)
     if configuration.metrics.append_to is not None:

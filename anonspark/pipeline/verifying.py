@@ -64,9 +64,8 @@ _TUPLES = pa.schema([(CLASS_ID, pa.int64()), (_TUPLE, pa.int64())])
 def measure_people_of_classes(rounds: StagedRounds, criteria: Criteria) -> list[MeasuredCriterion]:
     """Measure criteria that count people in the published tuples, in the order of the criteria.
 
-    It uses nothing that formed the classes. Each sensitive attribute takes a job with four
-    shuffles: of the records by class, of the different triples of tuple, value and person, and of
-    counts.
+    It uses nothing that formed the classes. Each sensitive attribute takes a job of four shuffles:
+    of records by class, of the different triples of tuple, value and person, and of counts.
     """
     tuples = _published_tuples(rounds)
     measured: dict[Criterion, MeasuredCriterion] = {}
@@ -174,10 +173,10 @@ def verify_staged(
     basis: Basis,
     form: PublishedForm,
 ) -> VerifiedRelease:
-    """Prove the staged release from its files as a stranger proves a published one.
+    """Prove the staged release from its files, in the same way as a published one.
 
-    The model decides which criteria it keeps; a violation of the others only warns. Raises
-    GuaranteeError if records are lost or doubled, or a promise is not kept.
+    The model decides which criteria it keeps. A violation of the others only causes a warning.
+    Raises GuaranteeError if records are lost or doubled, or a promise is not kept.
     """
     configuration = context.configuration
     with context.progress.stage("verify"):
@@ -249,7 +248,7 @@ def _claim_of_run(
     form: PublishedForm,
     published: PublishedClasses,
 ) -> Claim:
-    """Return what the configuration promises, with what the run alone knows of its input."""
+    """Return the promises of the configuration, with what only the run knows of its input."""
     configuration, criteria = context.configuration, snapshot.criteria
     pseudonyms = tuple(configuration.output.pseudonyms.values())
     hides_people = not configuration.people_columns

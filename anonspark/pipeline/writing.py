@@ -59,8 +59,7 @@ _TARGET = "evaluate.association.target"
 def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
     """Find, before the work, the classes of the target of association, or return None without one.
 
-    Raises ConfigurationError if it is no category of 2 to 100 values. One narrow pass over the
-    snapshot.
+    Raises ConfigurationError if it is no category of 2 to 100 values. One narrow pass.
     """
     options = context.configuration.evaluate.association
     if options is None:
@@ -89,9 +88,9 @@ def require_weights(context: RunContext, snapshot: Snapshot) -> None:
 def measure_information_kept(
     context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> Information | None:
-    """Compare the staged release with the snapshot, or return None if that is not asked for.
+    """Compare the staged release with the snapshot, or return None if that is not configured.
 
-    If values of records left out are withheld, it is compared with the published records of it.
+    If values of left-out records are withheld, only the published records of the snapshot count.
     """
     if not context.configuration.evaluate.information:
         return None
@@ -182,21 +181,28 @@ def _leaves(snapshot: Snapshot) -> dict[str, Leaves]:
 def stage_records(
     context: RunContext, staging: Staging, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> list[PublishedFile]:
-    """Write the records of a release. Costs those of :func:`divide` and :func:`write_records`."""
+    """Write the records of a release, divided into files by their number and size.
+
+    The residual counts as one more class if it is published. Jobs: those of :func:`divide` and
+    :func:`write_records`.
+    """
     configuration = context.configuration
     rounds = basis.rounds
-    taken = sum(item.staged_bytes for item in rounds.results)
-    taken += sum(item.label_bytes for item in basis.totals)
-    largest = max(max(item.sizes) for item in basis.totals)
+    plain_bytes = sum(item.staged_bytes for item in rounds.results)
+    plain_bytes += sum(item.label_bytes for item in basis.totals)
+    largest_class = max(max(item.sizes) for item in basis.totals)
     residual, suppressed = rounds.residual, None
     if residual is not None and residual.labels is not None:
         suppressed = residual.labels
-        taken += residual.staged_bytes + residual.rows * bytes_of(suppressed.drop_columns(CLASS_ID))
-        largest = max(largest, residual.rows)
-    names = [] if suppressed is None else suppressed[CLASS_ID].to_pylist()
+        label_bytes = bytes_of(suppressed.drop_columns(CLASS_ID))
+        plain_bytes += residual.staged_bytes + residual.rows * label_bytes
+        largest_class = max(largest_class, residual.rows)
+    suppressed_ids = [] if suppressed is None else suppressed[CLASS_ID].to_pylist()
     rows = snapshot.rows - basis.left_out
     file_rows = configuration.output.file_rows
-    division = divide(rounds.finished, rounds.classes, rows, taken, largest, names, file_rows)
+    division = divide(
+        rounds.finished, rounds.classes, rows, plain_bytes, largest_class, suppressed_ids, file_rows
+    )
     return write_records(
         rounds.finished,
         rounds.classes,

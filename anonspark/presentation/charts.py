@@ -409,28 +409,28 @@ def _frame(chart: Bars, left: float) -> _Frame:
 
 
 def _axis(chart: Bars, frame: _Frame) -> Markup:
-    """Draw the axis and the grid below the bars, with as many numbers as there is room for."""
+    """Draw the grid behind the bars, and below it the axis with as many numbers as fit."""
     whole = chart.limit is None and all(
         float(value).is_integer() for series in chart.series for value in series.values
     )
     room = frame.right - frame.left
-    for most in (5, 4, 3, 2, 1):
-        places = ticks(frame.end, most, whole=whole)
-        if max(text_width(number_text(at)) + 8 for at in places) * len(places) <= room:
+    for number_of_marks in (5, 4, 3, 2, 1):
+        marks = ticks(frame.end, number_of_marks, whole=whole)
+        if max(text_width(number_text(mark)) + 8 for mark in marks) * len(marks) <= room:
             break
-    lines = "".join(f"M{frame.across(at):.2f} {frame.top}V{frame.bottom:.2f}" for at in places)
+    lines = "".join(f"M{frame.across(mark):.2f} {frame.top}V{frame.bottom:.2f}" for mark in marks)
     base = frame.bottom + 12
-    numbers = [write(frame.across(at), base, number_text(at)) for at in places]
+    numbers = [write(frame.across(mark), base, number_text(mark)) for mark in marks]
     name = shortened(chart.axis, WIDTH)
     middle = (frame.left + frame.right) / 2
-    inside = min(middle, WIDTH - text_width(name) / 2)
+    middle_of_name = min(middle, WIDTH - text_width(name) / 2)
     return Markup("").join(
         [
             element("path", d=lines, style=stroke("grid")),
             element(
                 "g",
                 *numbers,
-                write(max(inside, text_width(name) / 2), base + 14, name),
+                write(max(middle_of_name, text_width(name) / 2), base + 14, name),
                 text_anchor="middle",
             ),
         ]

@@ -83,10 +83,11 @@ def published_card(release: Release, commands: Sequence[tuple[str, str]] = ()) -
     """Make the card of a run. ``commands`` are the next steps."""
     summary = release.summary
     title = f"Release {summary['run_id']} is published"
+    more = [("better", "" if release.rival is None else release.rival.describe())]
     if release.earlier:
         began = f"{summary['started']:%Y-%m-%d %H:%M} UTC"
         title = f"Nothing left to do: release {summary['run_id']} of {began} is complete"
-    more = [("better", "" if release.rival is None else release.rival.describe())]
+        more.append(("input", "not read, so not compared with the release's"))
     if release.warnings:
         number = len(release.warnings)
         count = "1 warning" if number == 1 else f"{number} warnings"

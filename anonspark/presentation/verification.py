@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, Protocol
 
 from anonspark.presentation.blocks import Cell, Chart, Table
@@ -12,6 +13,9 @@ from anonspark.verification.result import Verification
 
 _ELSEWHERE = ("release", "holds", "failures", "warnings", "claimed")
 """What is shown above the tables, or below them."""
+
+# Letters of a cell. A pipe has no width.
+_LINE = 80
 
 
 class Outcome(Protocol):
@@ -111,7 +115,11 @@ def _claims(claimed: Sequence[str]) -> Table:
     files = {claim.partition(": ")[0]: list[str]() for claim in claimed}
     for claim in claimed:
         files[claim.partition(": ")[0]].append(claim.partition(": ")[2] or "all")
-    rows = [(file, ", ".join(names)) for file, names in files.items()]
+    rows = [
+        (file if not number else "", line)
+        for file, names in files.items()
+        for number, line in enumerate(wrap(", ".join(names), _LINE, break_long_words=False))
+    ]
     return Table("Claimed by the run, not proven", ("where", "what"), rows)
 
 

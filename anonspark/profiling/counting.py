@@ -84,11 +84,12 @@ class Uniqueness:
 
 
 def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uniqueness:
-    """Measure all sets of up to three columns, of which fewer than k records are few.
+    """Measure how many records each set of up to three columns singles out.
 
-    ``codes`` has an int64 array (n,) for each column: equal numbers from 0 to below n stand for
-    equal values, and missing is a value like others. Time grows with n and with the cube of the
-    number of columns: 200,000 records of 12 columns, 298 sets, take a few seconds.
+    Fewer than k records are few. ``codes`` has an int64 array (n,) for each column: equal numbers
+    from 0 to below n stand for equal values, and missing is a value like others. Time grows with n
+    and with the cube of the number of columns: 200,000 records of 12 columns, 298 sets, take a few
+    seconds.
 
     >>> measured = measure_sets(["sex", "age"], [np.array([0, 0, 1]), np.array([0, 1, 1])], k=2)
     >>> [(group.columns, group.unique, group.minimal_unique) for group in measured.sets]
@@ -404,6 +405,7 @@ class _Totals:
     k: int
 
     def __call__(self, batches: Batches) -> Batches:
+        """Reduce the values of each column to three numbers and the largest count."""
         for batch in batches:
             indices = batch.column("place").to_numpy()
             records = batch.column("records").cast(pa.int64()).to_numpy()

@@ -365,7 +365,7 @@ def decision_text(draft: Draft) -> str:
 
 
 def _attributes(draft: Draft) -> list[str]:
-    """Return the lines of the section ``attributes``."""
+    """Write the section ``attributes``, with the reason for each role as a comment."""
     lines = [
         "# identifier: identifies a person by itself. Never published.",
         "# quasi_identifier: identifies together with others. Published as a range of k records.",
@@ -407,7 +407,7 @@ def _value(attribute: DraftedAttribute) -> str:
 
 
 def _privacy(draft: Draft) -> list[str]:
-    """Return the lines of the section ``privacy``."""
+    """Write the section ``privacy``: k, who counts as a person, and criteria with their reasons."""
     lines = ["privacy:", f"  k: {draft.k}  # everyone looks like at least {draft.k - 1} others"]
     if draft.unit is not None:
         lines.append(f"  unit: {_scalar(draft.unit)}  # {draft.unit_reason}")
@@ -429,7 +429,7 @@ def _privacy(draft: Draft) -> list[str]:
 
 
 def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
-    """Return the lines of the sections behind ``attributes``."""
+    """Write the sections behind ``attributes``, with comments on what to decide."""
     missing = "drop  # rows without a quasi-identifier are left out"
     if draft.missing == "category":
         missing = "category  # keeps rows without a quasi-identifier. Drop would not"
@@ -599,12 +599,12 @@ def require_new(path: str) -> None:
 
 
 def write_draft(draft: Draft, path: str, *, decision: bool = False) -> list[str]:
-    """Write a configuration, its seed, and the JSON Schema if it is not there, or nothing.
+    """Write a configuration, its seed, and the JSON Schema if that is absent: all or none.
 
-    Returns the paths that were written, the configuration first. All but the schema can be read by
-    their owner alone: the seed is a secret, and the configuration may hold values of the data. With
-    ``decision`` a template of the decision is written, too. Raises ConfigurationError if a file is
-    there already, and PublishingError if one cannot be written.
+    Returns the paths that were written, the configuration first. Only their owner can read them,
+    except the schema: the seed is a secret, and the configuration may hold values of the data. With
+    ``decision`` a template of the decision is also written. Raises ConfigurationError if a file
+    exists already, and PublishingError if one cannot be written.
     """
     require_new(path)
     seed, schema = seed_path(path), str(PurePath(path).parent / SCHEMA)
@@ -620,10 +620,7 @@ def write_draft(draft: Draft, path: str, *, decision: bool = False) -> list[str]
 
 
 def write_files(texts: Mapping[str, str], public: Collection[str]) -> None:
-    """Write new files in order, all or none.
-
-    Those that are not public are for their owner alone.
-    """
+    """Write new files in order, all or none. Those not public are for their owner alone."""
     written: list[str] = []
     *_, last = texts
     try:

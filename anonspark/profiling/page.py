@@ -149,7 +149,7 @@ def unit_text(profile: Profile) -> str | None:
 def profile_card(
     title: str, profile: Profile, charts: Callable[[], Sequence[Chart]] = tuple
 ) -> Card:
-    """Return the card of a profile, with values only if the profile has examples."""
+    """Summarize a profile, with values only if the profile has examples."""
     unique = unique_text(profile)
     source = profile.source
     figures: list[tuple[str, Cell]] = [("records", profile.rows), ("columns", len(profile.columns))]
@@ -175,7 +175,7 @@ def profile_card(
 
 
 def _columns(profile: Profile) -> Table:
-    """Return the table of columns."""
+    """Show a row for each column."""
     names = ["column", "kind", "values", "missing", "unique", f"<{profile.k}", "looks like"]
     with_examples = any(column.examples for column in profile.columns)
     rows: list[list[Cell]] = [
@@ -196,7 +196,7 @@ def _columns(profile: Profile) -> Table:
 
 
 def _sets(profile: Profile) -> list[Table]:
-    """Return tables of the sets of columns that identify most records."""
+    """Show the sets of columns that identify the most records."""
 
     def share(records: int) -> str:
         return percent(records, profile.sample_rows, short=True)
@@ -230,7 +230,7 @@ def write_page(files: Files, path: str, profile: Profile) -> None:
 
 
 def profile_page(profile: Profile) -> str:
-    """Return the page as HTML that loads nothing and runs no script.
+    """Make the HTML page of a profile, which loads nothing and runs no script.
 
     It shows values only if the profile has examples.
     """
@@ -263,7 +263,7 @@ def _texts(*texts: str | None) -> list[Block]:
 
 
 def _chart(profile: Profile) -> Block:
-    """Return a bar for each column: how many records have a rare value."""
+    """Draw a bar for each column: the share of records that have a rare value."""
     names = [column.name for column in profile.columns]
     shares = [100 * column.counts.few / profile.rows for column in profile.columns]
     title = f"Records whose value fewer than {profile.k} share"

@@ -268,17 +268,17 @@ def profile_table(
     seed: int = 0,
     show_values: bool = False,
 ) -> Profile:
-    """Profile a table. Equal on both engines, in whatever order and files the rows are.
+    """Profile a table: its columns, their proposed roles, and which sets of them single out people.
 
-    ``source`` is of :func:`anonspark.profiling.source.find_source`. Fewer than ``k`` records are
-    few (``k`` is at least 2). At most ``sample`` records, drawn by hashes with the key ``seed``,
-    measure sets of columns: a smaller table is not sampled. With ``show_values`` the profile has
-    examples of values. Raises DataError if no table is there, it cannot be read, or it is empty,
-    and ConfigurationError if the format is not known or refuses its options.
+    The profile does not depend on the engine, nor on the order or files of the rows. A value is
+    rare if fewer than ``k`` records have it (``k`` is at least 2). Sets of columns are measured on
+    at most ``sample`` records, which hashes with the key ``seed`` draw. ``show_values`` adds
+    examples of values. Raises DataError if the table is missing, unreadable or empty, and
+    ConfigurationError if the format is unknown or refuses its options.
 
-    A pass over the table counts, with a shuffle of the different values of each column. Then come
-    those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected, and sets of
-    columns are measured in this process: see :func:`anonspark.profiling.counting.measure_sets`.
+    One pass counts, with a shuffle of the different values of each column. The passes of
+    :func:`anonspark.staged.sampling.sample_records` draw the sample, which is collected and
+    measured in this process by :func:`anonspark.profiling.counting.measure_sets`.
     """
     with engine.reading((source.path,), "DATA: "):
         with progress.stage("open"):
@@ -377,7 +377,7 @@ def _propose(
 ) -> tuple[dict[str, Proposal], list[Dependency]]:
     """Propose roles, in two rounds: the second leaves out what quasi-identifiers give away.
 
-    Also return what the chosen quasi-identifiers give away, and which columns give them away.
+    Also return the dependencies from and to the chosen quasi-identifiers.
     """
     first = propose_roles(columns)
     candidates = [name for name, proposal in first.items() if proposal.role == "quasi_identifier"]
@@ -462,7 +462,7 @@ def _describe_column(
 
 
 def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
-    """Return what the values of a column are, see :class:`ColumnProfile`.
+    """Classify the values of a column by type or, for texts, by what nearly all of them look like.
 
     >>> _kind(pa.string(), ColumnCounts(numbers=9, whole=9, padded=2), rows=9)
     'code'
@@ -496,10 +496,10 @@ def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
 
 
 def _columns_of_sets(columns: Sequence[Described], roles: dict[str, Proposal]) -> list[str]:
-    """Return the columns of which sets are measured: at most 12, in the table's order.
+    """Choose the columns whose sets are measured: at most 12, in the table's order.
 
-    Leaves out keys, as each set with a key is unique in all records. Takes proposed
-    quasi-identifiers before others, then the columns that separate most pairs of records.
+    Leaves out keys, because every set with a key is unique in all records. Prefers proposed
+    quasi-identifiers, and then the columns that separate most pairs of records.
     """
     candidates = [
         column
@@ -520,17 +520,20 @@ def _columns_of_sets(columns: Sequence[Described], roles: dict[str, Proposal]) -
 def _column(
     column: Described, facts: _Facts, proposal: Proposal, show_values: bool
 ) -> ColumnProfile:
-    """Return the profile of a column with its proposal."""
+    """Describe a column by its counts, its kind and the proposed role."""
     name, kind, sample = column.name, column.kind, facts.sampled.get(column.name)
+    counts, reason = facts.counts.get(name, ColumnCounts()), proposal.reason
+    if kind == "mixed":
+        reason += f". {column.present - counts.numbers:,} values are no numbers, so all are texts"
     return ColumnProfile(
         name=name,
         type=type_name(facts.schema.field(name).type),
         kind=kind,
-        counts=facts.counts.get(name, ColumnCounts()),
+        counts=counts,
         looks_like=column.looks_like,
         told_by="values" if column.form else "name" if column.looks_like else None,
         role=proposal.role,
-        reason=proposal.reason,
+        reason=reason,
         length=column.length,
         examples=sample.frequent(_EXAMPLES) if sample and show_values else (),
         order=_natural_order(column, sample) if sample and kind in ("text", "mixed") else (),

@@ -132,7 +132,7 @@ def propose_roles(
 ) -> dict[str, Proposal]:
     """Propose a role for each column, in their order.
 
-    Leaves out quasi-identifiers that another one gives away by one of the dependencies.
+    A quasi-identifier that another one gives away by a dependency is left out.
     """
     roles = {column.name: _alone(column) for column in columns}
     # If other columns have names, one without is the index that pandas or R wrote.
@@ -197,7 +197,7 @@ def _of_people(name: str, counts: Counts) -> Proposal:
 
 
 def _weights(columns: Sequence[Described]) -> dict[str, Proposal]:
-    """Propose sampling weights as identifiers, as evaluate.risk.weights needs them.
+    """Propose sampling weights as identifiers, because evaluate.risk.weights accepts these.
 
     The weight of a body is a column like others. If a name may mean both, the column is left out,
     and a person decides.
@@ -264,7 +264,7 @@ def _unusable(column: Described) -> Proposal | None:
 
 
 def _identifier(column: Described) -> Proposal | None:
-    """Propose a column that identifies people as an identifier, or to leave it out. Else None."""
+    """Propose an identifying column as an identifier, or to leave it out, or return None."""
     form, kind, meaning = column.form, column.kind, column.meaning
     is_measure = kind in (*_MEASURES, *_TO_CONVERT)
     if form == "free text":
@@ -303,7 +303,7 @@ def _is_diagnosis(column: Described) -> bool:
 
 
 def _named(column: Described) -> Proposal | None:
-    """Propose a role by the meaning of a column, or None if it is not known."""
+    """Propose a role by the meaning of a column, or return None if that is unknown."""
     if column.meaning is not None:
         reason, role = f"the name says: {column.meaning.kind}", column.meaning.role
     elif _is_diagnosis(column):
@@ -346,7 +346,7 @@ def _obstacle(column: Described) -> str | None:
 def _chosen(
     candidates: Sequence[Described], roles: dict[str, Proposal], dependencies: Sequence[Dependency]
 ) -> list[str]:
-    """Choose quasi-identifiers in order, without those that chosen ones give away, up to eight."""
+    """Choose up to eight quasi-identifiers in order, unless chosen ones give them away."""
     chosen: list[str] = []
     has_birth = any(
         column.meaning and column.meaning.kind == "date of birth" and _is_when(column)
@@ -393,7 +393,7 @@ def _fill_up(
     roles: dict[str, Proposal],
     dependencies: Sequence[Dependency],
 ) -> None:
-    """Choose columns of unknown meaning, those that separate most records first, up to eight."""
+    """Choose columns of unknown meaning, the most separating first, until there are eight."""
     candidates = [
         column
         for column in columns

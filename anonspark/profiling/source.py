@@ -38,8 +38,8 @@ class Source:
         """Return the source with the format and options that its files show.
 
         Raises DataError as :func:`anonspark.engine.recognition.recognize` does, and
-        ConfigurationError if nothing shows whether a CSV file has a header: names of columns are
-        shown, and values must not be.
+        ConfigurationError if it is uncertain whether a CSV file has a header, because a profile
+        shows names of columns but must not show values.
         """
         if self.is_recognized:
             return self
@@ -89,14 +89,13 @@ class Source:
 def find_source(
     path: str, data_format: str | None = None, options: Mapping[str, str] | None = None
 ) -> Source:
-    """Find out how the table at a path is read: a file, a directory of files or a pattern.
+    """Find out how to read the table at a path: a file, a directory of files or a pattern.
 
-    ``options`` go before what is recognized. Without a ``data_format`` the files show it. Of an
+    ``options`` override what is recognized. Without a ``data_format`` the files show it. For an
     address of another file system only the name is used, and :meth:`Source.recognized` reads the
-    files.
-
-    Raises DataError if nothing is at the path, or it cannot be read, and ConfigurationError if the
-    format is unknown, or whether a CSV file has a header, or if names show several formats.
+    files later. Raises DataError if nothing is at the path, or it cannot be read, and
+    ConfigurationError if the format is unknown, or whether a CSV file has a header, or if names
+    show several formats.
     """
     settings = dict(options or {})
     local = local_path(path)

@@ -122,7 +122,7 @@ class OrderedSet:
         return not self.cuts and not self.missing
 
     def combined(self, other: OrderedSet, keep: Callable[[bool, bool], bool]) -> OrderedSet:
-        """Return the values that ``keep`` keeps, given whether each of the two sets has them.
+        """Combine two sets: ``keep`` decides by whether the first and the second have a value.
 
         >>> thirties, over_35 = ordered_set((30, 0), (40, 0)), ordered_set((35, 1), LAST)
         >>> thirties.combined(over_35, first_only).cuts
@@ -168,7 +168,7 @@ class CategorySet:
         return not self.values and not self.others and not self.missing
 
     def combined(self, other: CategorySet, keep: Callable[[bool, bool], bool]) -> CategorySet:
-        """Return the values that ``keep`` keeps, given whether each of the two sets has them.
+        """Combine two sets: ``keep`` decides by whether the first and the second have a value.
 
         >>> not_f = CategorySet(frozenset("f"), others=True)
         >>> CategorySet(frozenset("fm")).combined(not_f, first_only).values
@@ -322,7 +322,7 @@ class ReadAttribute:
         return OrderedSet((FIRST_CODE, LAST_CODE) if self.is_code else (FIRST, LAST))
 
     def compared(self, operator: Operator, token: Token) -> ValueSet:
-        """Return the values that an operator holds for with a literal. ``!=`` gives those of ``=``.
+        """Return the values for which a comparison with a literal holds. ``!=`` is read as ``=``.
 
         Raises ConfigurationError if the attribute has no such values, or no order.
 
@@ -359,7 +359,7 @@ class ReadAttribute:
         return ordered_set(*cuts_of(self._interval(token), whole=self.whole))
 
     def _texts(self, token: Token) -> tuple[str, ...]:
-        """Return the texts that equal a literal: several values if it is a label of a file."""
+        """Return the texts that equal a literal: several if it is a label of a hierarchy."""
         if self.kind == "boolean":
             if token.kind in ("true", "false"):
                 return (token.kind,)
@@ -377,7 +377,7 @@ class ReadAttribute:
         return (token.text,)
 
     def _interval(self, token: Token) -> Interval:
-        """Return what equals a literal: one number, all times of a day, the codes of a mask."""
+        """Return the values that equal a literal: one number, a whole day, or masked codes."""
         try:
             if self.is_code:
                 return self._code(token)
@@ -447,8 +447,8 @@ def read_attributes(
 ) -> dict[str, ReadAttribute]:
     """Return the attributes of a release that a question can name.
 
-    ``data`` are the published records. ``hierarchies`` has the values of the labels of files that
-    are at hand, by attribute. Raises DataError if the data lack columns of a quasi-identifier.
+    ``data`` are the published records, and ``hierarchies`` the values of labels of those files that
+    the user gave, by attribute. Raises DataError if the data lack columns of a quasi-identifier.
     """
     types = {field.name: field.type for field in data.schema}
     attributes: dict[str, ReadAttribute] = {}

@@ -94,7 +94,7 @@ def _joined(
 ) -> Formula:
     """Join parts by one operation: flatten them, combine the sets of an attribute, and simplify.
 
-    ``neutral`` changes nothing, and ``final`` as a part decides the whole.
+    ``neutral`` is a part without effect, and ``final`` a part that decides the whole.
     """
     flat: list[Formula] = []
     for part in parts:
@@ -196,7 +196,7 @@ def _columns(condition: Condition) -> list[str]:
 def _formula(
     condition: Condition, attributes: Mapping[str, ReadAttribute], *, negated: bool
 ) -> Formula:
-    """Return a condition, or its negation, as sets of values."""
+    """Translate a condition, or its negation, into sets of values."""
     match condition:
         case Not():
             return _formula(condition.part, attributes, negated=not negated)
@@ -338,7 +338,7 @@ class CountedRegions:
         """Count the records of each value of a column, in the order of the values, missing last.
 
         ``evaluated`` is ``formula`` evaluated on all rows. The column is a category, or published
-        unchanged. Raises ConfigurationError if it has more than 10,000 values.
+        unchanged. Raises ConfigurationError for more than 10,000 values.
         """
         regions = self.regions[by.name]
         if by.published is None:
@@ -352,15 +352,15 @@ class CountedRegions:
         _require_few(by, len(members))
         counts = Counts()
         for member in members:
-            chosen = by.missing() if member is None else CategorySet(frozenset([member]))
-            evaluated = self.evaluate(all_of([formula, Membership(by.name, chosen)]))
+            value_set = by.missing() if member is None else CategorySet(frozenset([member]))
+            evaluated = self.evaluate(all_of([formula, Membership(by.name, value_set)]))
             value = _TRUTH_VALUES.get(member, member) if by.kind == "boolean" else member
-            counts[value] = evaluated.count(self.records, regions.may_have(chosen))
+            counts[value] = evaluated.count(self.records, regions.may_have(value_set))
         return counts
 
 
 def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRegions:
-    """Count the different rows of some attributes of the published records.
+    """Count the records of each different row of some published attributes.
 
     One job with one shuffle of the different rows, which are collected.
     """
@@ -454,7 +454,7 @@ class _Evaluator:
         self.cases = self.looks = 0
 
     def visit(self, formula: Formula) -> _Truth:
-        """Evaluate a condition by the cases of its first attribute."""
+        """Evaluate a condition by cases: the values of an attribute, each with the rest of it."""
         if formula in self.truths:
             return self.truths[formula]
         share, possible = np.zeros(self.rows), np.zeros(self.rows, bool)
@@ -473,9 +473,9 @@ class _Evaluator:
         return truth
 
     def _cases(self, formula: Formula, name: str) -> Sequence[tuple[ValueSet, Formula]]:
-        """Divide an attribute's values by all tests of it, each with the rest of the condition.
+        """Divide an attribute's values by all tests of it, and simplify the condition for each.
 
-        Parts of which the same is left become one.
+        Parts with the same remaining condition are joined.
         """
         attribute = self.regions[name].attribute
         every_test = list(tests_of(formula))

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def as_pandas(table: pa.Table) -> pandas.DataFrame:
     """Convert a table of Arrow to a DataFrame of pandas, with Python's dates and decimals.
 
-    Integers and booleans with missing values get ``Int64``, ``boolean`` and so on. NumPy would make
-    floats of them, which change integers beyond 2^53. Without missing values they have NumPy's
-    types.
+    Integers and booleans with missing values get ``Int64``, ``boolean`` and so on, because NumPy
+    would convert them to floats, which change integers beyond 2^53. Without missing values they
+    have NumPy's types.
 
     >>> as_pandas(pa.table({"age": [39, None], "visits": [1, 2]})).dtypes.astype(str).to_dict()
     {'age': 'Int64', 'visits': 'int64'}

@@ -63,15 +63,14 @@ class AppliedLevels:
 
 
 def read_mapping(engine: Engine, path: str, paths: Mapping[str, str]) -> list[MappedValue]:
-    """List which label the release in a directory has for which value.
+    """List the label of each value in a release with levels, by attribute and round.
 
-    ``paths`` are files of hierarchies by attribute; others are read from where the manifest says.
-    The result is ordered by attribute, as configured, then by round, then as the hierarchy is. It
-    has no missing values. One job for each quasi-identifier, over the table of classes.
-
-    Raises ConfigurationError if the release has no levels, or a hierarchy cannot be read or is of
-    no such attribute, and DataError if the tables of metrics lack, or a hierarchy did not make the
-    labels.
+    ``paths`` are files of hierarchies by attribute. Others are read from where the manifest says.
+    The result is ordered by attribute, as configured, then by round, then as the hierarchy is, and
+    has no missing values. One job for each quasi-identifier, over the table of classes. Raises
+    ConfigurationError if the release has no levels, or a hierarchy cannot be read or does not
+    belong to the attribute, and DataError if tables of metrics are missing, or a hierarchy did not
+    make the labels.
     """
     directory = path.rstrip("/")
     manifest = read_manifest(engine.files, directory)
@@ -108,7 +107,7 @@ def as_rows(mapped: Sequence[MappedValue]) -> list[dict[str, object]]:
 
 
 def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
-    """Read the levels of all rounds and the labels of their classes."""
+    """Read the levels of each round, and the labels that its classes have."""
     attributes = published_attributes(manifest)
     names = [attribute.name for attribute in attributes]
     for table in ("rounds", "classes"):
@@ -141,7 +140,7 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
 def _of_file(
     name: str, number: int, level: int, published: set[str], file: HierarchyFile
 ) -> list[MappedValue]:
-    """Map every value of a hierarchy's file."""
+    """Map every value in a hierarchy's file to its label at a level."""
     hierarchy = file.hierarchy
     if level > hierarchy.height:
         raise file.refused(f"it has no level {level}")

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 def with_typed_columns(
     table: pa.Table, attributes: Mapping[str, ReadAttribute], *, may_miss: bool
 ) -> pa.Table:
-    """Return published records with typed columns behind the labels of each quasi-identifier.
+    """Add typed columns behind the labels of each quasi-identifier of published records.
 
-    Adds ``<name>_min``, ``<name>_max`` and ``<name>_mid`` of numbers, dates and times, with
+    These are ``<name>_min``, ``<name>_max`` and ``<name>_mid`` of numbers, dates and times, with
     ``<name>_max_included`` if intervals are half-open, ``<name>_set`` of categories, and
-    ``<name>_missing`` if ``may_miss``, but none that is published already. They are null if nothing
-    is known, as of suppressed records. :mod:`anonspark.sidecars.views` makes the same columns in
+    ``<name>_missing`` if ``may_miss``, unless they are published already. They are null if nothing
+    is known, as for suppressed records. :mod:`anonspark.sidecars.views` makes the same columns in
     SQL.
     """
     added: dict[str, list[tuple[str, pa.Array]]] = {}
@@ -83,7 +83,7 @@ def _typed(
     *,
     may_miss: bool,
 ) -> dict[str, pa.Array]:
-    """Return the typed columns of one quasi-identifier by name, but no name that is taken."""
+    """Build the typed columns of a quasi-identifier, under names that are not ``taken``."""
     names = typed_names(published, taken, is_opaque=attribute.is_opaque, may_miss=may_miss)
     if not names:
         return {}
@@ -126,7 +126,7 @@ def _ends(region: object) -> tuple[Any, Any, bool | None]:
 
 
 def _as(arrow_type: pa.DataType | None, values: Sequence[Any]) -> pa.Array:
-    """Build an array of a type: days and microseconds since 1970 become dates and times.
+    """Build an array of a type from numbers. Dates are days and times microseconds since 1970.
 
     >>> _as(pa.date32(), [0, None]).to_pylist()
     [datetime.date(1970, 1, 1), None]
@@ -407,12 +407,11 @@ class PublishedRelease:
         return engine.published(f"{self.path}/data", self._manifest.data_format)
 
     def _attributes(self, data: Table) -> dict[str, ReadAttribute]:
-        """Return the attributes by name.
+        """Return the attributes by name, after a check of all hierarchies at hand by the labels.
 
-        Raises DataError if a hierarchy at hand cannot have made labels.
-
-        Checks all hierarchies, also those that the question does not need: it may contradict itself
-        only because of a wrong one, and would then be answered without reading the labels.
+        Also checks those that the question does not need: a wrong hierarchy may make it
+        contradictory, and it would then be answered without reading the labels. Raises DataError if
+        a hierarchy cannot have made the labels.
         """
         attributes = read_attributes(self._manifest, data, self._leaves)
         for name, file in list(self._unproven.items()):
@@ -451,7 +450,7 @@ def open_published(
 
     ``hierarchies`` are paths of hierarchies by attribute, and ``key`` names them in messages, see
     :func:`anonspark.reading.attributes.read_hierarchies`. Raises ConfigurationError if a hierarchy
-    cannot be read or the attribute has none, DataError if no complete release is there, and
+    cannot be read or the attribute has none, DataError without a complete release, and
     GuaranteeError if its manifest is damaged.
     """
     directory = path.rstrip("/")

@@ -128,9 +128,9 @@ class UnquotedNameError(ConfigurationError):
 def parse_question(text: str, names: Collection[str] | None = None) -> Question:
     """Parse a question. An empty one asks for all records.
 
-    With the ``names`` of the columns a message can propose the one that was meant. Raises
-    UnquotedNameError if a name without quotes may be the fault and ``names`` is None, else
-    ConfigurationError, with what was found at which character, and what was expected.
+    With the ``names`` of the columns a message can propose the intended one. Raises
+    UnquotedNameError if ``names`` is None and a name without quotes may be the fault, else
+    ConfigurationError with the position, what was found, and what was expected.
 
     >>> question = parse_question("age >= 30 by sex")
     >>> question.condition.operator, question.condition.value.text, question.by.text
@@ -189,14 +189,14 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _tokens(text: str, names: Collection[str] | None) -> Iterator[Token]:
-    """Yield the words of a question, and the end.
+    """Yield the tokens of a question, and the end. An error shows the name that lacks quotes.
 
     >>> [token.kind for token in _tokens("age >= 30", None)]
     ['column', 'sign', 'number', 'end']
     """
     position, end = 0, len(text.rstrip())
-    # Start and kind of the token before: a name without quotes may begin there.
-    last, before = 0, ""
+    # An error may be in a name without quotes that the previous token began.
+    previous_start, previous_kind = 0, ""
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
@@ -204,25 +204,26 @@ def _tokens(text: str, names: Collection[str] | None) -> Iterator[Token]:
             if text[start] in "'\"`":
                 raise asking_error(start + 1, "a quote", "another one that closes it")
             piece, expected = repr(text[start]), "a column, a value or a sign"
-            if _DIGITS.match(text, start) and before not in _BEFORE_NAMES:
+            if _DIGITS.match(text, start) and previous_kind not in _BEFORE_NAMES:
                 piece, expected = "a number with something behind it", _NUMBERS
-            # Behind "and" may be the end of a range, too.
-            if before not in (*_BEFORE_NAMES, "and", "column"):
+            # The upper end of a range may also follow "and".
+            if previous_kind not in (*_BEFORE_NAMES, "and", "column"):
                 raise asking_error(start + 1, piece, expected)
-            begun = last if before == "column" and start == position else start
-            raise _unquoted_error(text, begun, start, piece, expected, names)
+            continues_name = previous_kind == "column" and start == position
+            name_start = previous_start if continues_name else start
+            raise _unquoted_error(text, name_start, start, piece, expected, names)
         kind = str(match.lastgroup)
         piece = match[kind]
         start, position = match.start(kind) + 1, match.end()
-        last, before = start - 1, kind
+        previous_start, previous_kind = start - 1, kind
         if kind in ("text", "quoted"):
             quote = piece[0]
             content = piece[1:-1].replace(quote * 2, quote)
             yield Token("text" if kind == "text" else "column", content, start)
         elif kind == "word":
             lower = piece.lower()
-            before = lower if lower in _WORDS else "column"
-            yield Token(before, piece, start)
+            previous_kind = lower if lower in _WORDS else "column"
+            yield Token(previous_kind, piece, start)
         else:
             sign = {"<>": "!=", "==": "="}.get(piece, piece)
             yield Token(kind, sign, start)
@@ -326,6 +327,7 @@ class _Parser:
             self.depth -= 1
 
     def test(self, column: Token) -> Condition:
+        """Parse a condition on a column: a comparison, ``between``, ``in`` or ``is null``."""
         if self.takes("is"):
             negated = self.takes("not")
             if not self.takes("null", "missing"):

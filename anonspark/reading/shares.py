@@ -110,7 +110,12 @@ class Regions:
         ]
 
     def shares(self, values: ValueSet) -> Figures:
-        """Return for each row what share of its region is in a set, float64 (rows,) from 0 to 1."""
+        """Return what share of each row's region lies in a set, float64 (rows,) from 0 to 1.
+
+        A value that is published unchanged lies in it or not. A label of unknown groups counts if
+        the set has all values that it names. Of an attribute without any known value, half of each
+        region is in a set, but all of it in the set of all present values.
+        """
         if self.attribute.published is None:
             return self.may_have(values).astype(np.float64)
         if self.attribute.is_opaque and isinstance(values, CategorySet):
@@ -122,9 +127,9 @@ class Regions:
             shares = shares + spread.missing
         if self._is_unknown.any():
             present = replace(values, missing=False)
-            part = 0.0 if present.is_empty else _SHARE_OF_UNKNOWN
-            whole = present == self.attribute.present()
-            shares[self._is_unknown] = 1.0 if whole else part
+            share = 0.0 if present.is_empty else _SHARE_OF_UNKNOWN
+            has_all = present == self.attribute.present()
+            shares[self._is_unknown] = 1.0 if has_all else share
         return np.clip(shares, 0.0, 1.0)[self.numbers]
 
     def _present_shares(self, values: ValueSet) -> Figures:
@@ -311,7 +316,7 @@ def regions_of(attribute: ReadAttribute, columns: Sequence[pa.Array]) -> Regions
 
 
 def _values(attribute: ReadAttribute, column: pa.Array) -> Regions:
-    """Read an unchanged column: each row has one possible value."""
+    """Read a column that is published unchanged: the region of a row is its value."""
     (values,), numbers = distinct_rows([column])
     plain = values.to_pylist()
     if attribute.is_category:
@@ -340,7 +345,7 @@ def _point(value: Any) -> OrderedRegion:
 def _means(
     attribute: ReadAttribute, published: PublishedAttribute, columns: Sequence[pa.Array]
 ) -> Regions:
-    """Read means: all values are possible, and shares take the mean for each value."""
+    """Read means: every value is possible, but for shares all values are the mean."""
     means, numbers_of_means = read_regions(columns[:1], published, means=True)
     with_missing = np.zeros(len(numbers_of_means), bool)
     if len(columns) > 1:

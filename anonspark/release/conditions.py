@@ -94,7 +94,7 @@ class Condition:
         return [*(options.among or ()), *(options.not_in or ()), *bounds]
 
     def problems(self, data_type: pa.DataType) -> list[str]:
-        """Return the reasons why a column of a type cannot be compared with the condition.
+        """Explain why a column of a type cannot be compared with the condition.
 
         >>> Condition("age", ConditionFile(min=18)).problems(pa.string())[0][:47]
         'found min or max, but the column has type strin'
@@ -122,8 +122,8 @@ class Condition:
     def holds(self, values: pa.Array, missing: Flags) -> Flags:
         """Return which records satisfy the condition, a bool ndarray of shape (n,).
 
-        Values are of a type without :meth:`problems`, null where they are missing. A missing value
-        satisfies ``missing`` and ``not_in`` alone.
+        Values are of a type without :meth:`problems`, and null if missing. A missing value only
+        satisfies ``missing`` and ``not_in``.
         """
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)

@@ -117,7 +117,7 @@ class Totals:
         return {"iloss": iloss, "precision": 1.0 - lifted, "loss": loss}
 
     def size_figures(self, suppressed: int, k: int) -> Row:
-        """Return the figures that follow from the sizes of classes. See :meth:`figures`.
+        """Compute the figures that follow from the sizes of classes. See :meth:`figures`.
 
         >>> Totals({2: 3, 5: 1}).size_figures(suppressed=1, k=2)["dm"]
         49
@@ -135,10 +135,10 @@ class Totals:
         }
 
     def figures(self, suppressed: int, weights: Sequence[Decimal], k: int) -> Row:
-        """Return the figures of the table ``summary`` that follow from classes, by name.
+        """Compute the figures of the table ``summary`` that follow from classes, by name.
 
-        Suppressed records count as lost in every figure of loss, and in ``dm`` as the whole table
-        each.
+        A suppressed record counts as lost in every figure of loss, and as a class of the whole
+        table in ``dm``.
         """
         rows, weight = self.rows + suppressed, sum(weights, Decimal(0))
         penalty = self.penalty + weight * suppressed
@@ -172,9 +172,9 @@ def privacy_rows(
 ) -> list[Row]:
     """Return the rows of the table ``privacy``.
 
-    ``smallest`` is the number of records in the smallest class, ``units`` has the classes of each
-    number of people, or is None if records count. ``presence`` is the smallest and the largest one,
-    or None if there is no bound on them.
+    ``smallest`` is the number of records in the smallest class, and ``units`` counts the classes by
+    their number of people, or is None if records count. ``presence`` is the smallest and the
+    largest probability, or None if they have no bound.
     """
     size = {"criterion": "k", "required": float(privacy.k), "measured": float(smallest)}
     rows: list[Row] = [size]
@@ -208,12 +208,12 @@ def risk_rows(
     population: tuple[Sizes, Sizes] | None,
     weights: tuple[Sizes, Floats] | None = None,
 ) -> list[Row]:
-    """Return the rows of the table ``risk``: of each round's classes, and of the release.
+    """Return the rows of the table ``risk``: for each round's classes, and for the release.
 
-    Where people are counted, only the latter: no one finds the people of a class among the others.
-    ``sizes`` counts classes by published tuple, ``units`` by people. ``population`` is the records
-    of each class and those of its region, ``weights`` its records and the sum of their sampling
-    weights.
+    If people are counted, there are no rows of rounds, because no one can find the people of a
+    round's class among the others. ``sizes`` counts classes by published tuple, and ``units`` by
+    people. ``population`` is the records of each class and those of its region, ``weights`` its
+    records and the sum of their sampling weights.
     """
     rows: list[Row] = []
     for number, totals in ({} if units else rounds).items():

@@ -82,9 +82,9 @@ def figures_of_gates(
     attributes: Sequence[Mapping[str, Any]],
     risk: Sequence[Mapping[str, Any]],
 ) -> dict[str, float]:
-    """Return the figures that gates may bound, by the names that the configuration has for them.
+    """Return the figures that gates may bound, by their names in the configuration.
 
-    Of the table ``risk`` the rows of the whole release count, not those of rounds.
+    Rows of the table ``risk`` count if they are about the whole release, not about a round.
 
     >>> figures_of_gates({"gcp": 0.5}, [{"attribute": "age", "loss": 0.25}], [])
     {'gcp': 0.5, 'attributes.age.loss': 0.25}

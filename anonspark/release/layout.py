@@ -63,7 +63,7 @@ def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
 
 
 def unknown_files(manifest: Manifest) -> list[str]:
-    """Return the files that a manifest lists and that its configuration cannot have written."""
+    """List the files in a manifest that its configuration cannot have written."""
     data_format = manifest.data_format.lower()
     is_union = bool(manifest.parts)
     tables = "|".join(OF_UNIONS if is_union else (*TABLES, "classes"))
@@ -97,11 +97,11 @@ def foreign_entries(
     *,
     marks: Collection[str] = (),
 ) -> list[str]:
-    """List what lies in a release and does not belong to it, with what is wrong about each path.
+    """List the paths in a release that do not belong to it, with what is wrong about each.
 
-    ``entries`` are all that lie there, ``listed`` the files that belong to it, ``marks`` the names
-    of empty files that a run may have left. The directories of its files belong to a release, and
-    their checksums of Hadoop's local file system, which are read. No Spark job.
+    ``entries`` is everything in the release, ``listed`` the files that belong to it, and ``marks``
+    the names of empty files that a run may have left. The directories of its files also belong to
+    it, and so do their checksums of Hadoop's local file system, which are read. No Spark job.
     """
     always = {MANIFEST, SIGNATURE, *listed}
     members = {
@@ -134,7 +134,7 @@ def foreign_entries(
 
 
 def is_checksum(files: Files, path: str, of: str) -> bool:
-    """Return whether a file is no more than the checksum that Hadoop writes of the file ``of``.
+    """Return whether a file is exactly the checksum that Hadoop writes for the file ``of``.
 
     It is computed again, because only Hadoop compares it with the content.
     """

@@ -238,7 +238,7 @@ def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
 
 
 def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, object]:
-    """Return the versions of all that had a hand in a release, those of the engine among them.
+    """Return the versions of all software behind a release, including those of the engine.
 
     The model and the criteria of the configuration may come from other packages. ``extensions``
     names these by entry point.
@@ -300,15 +300,15 @@ def read_manifest(files: Files, release: str) -> Manifest:
     Raises DataError if there is none, and GuaranteeError if it is damaged or not one of
     anonspark's, so that what it states cannot be relied on.
     """
-    # Imported late: publishing reads no manifest, and its form takes as long to load as the rest.
-    from anonspark.release.manifest_form import in_order, manifest_problems
-
     path = f"{release.rstrip('/')}/{MANIFEST}"
     if not files.exists(path):
         raise DataError(
             f"{release}: no {MANIFEST} there, so it is not a complete release. Give the directory "
             "that output.path named"
         )
+    # Imported late: publishing reads no manifest, and its form takes as long to load as the rest.
+    from anonspark.release.manifest_form import in_order, manifest_problems
+
     try:
         text = files.read_text(path)
         document = json.loads(
@@ -328,6 +328,14 @@ def read_manifest(files: Files, release: str) -> Manifest:
     if problems:
         raise GuaranteeError("\n".join(_refusal(path, document, problem) for problem in problems))
     return Manifest(document)
+
+
+def sound_manifest(files: Files, release: str) -> Manifest | None:
+    """Return the manifest of a release, or None if there is none, or one that cannot be read."""
+    try:
+        return read_manifest(files, release)
+    except (DataError, GuaranteeError):
+        return None
 
 
 def _refusal(path: str, document: Any, problem: str) -> str:

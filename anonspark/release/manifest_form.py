@@ -447,7 +447,7 @@ def _unsound_files(manifest: _Manifest | _Union) -> Iterator[str]:
 
 
 def _unnamed_attributes(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Find criteria and warnings about columns that are no attributes of the configuration."""
+    """Find criteria and warnings about columns that the configuration does not have."""
     configured = manifest["configuration"]
     attributes, privacy = configured["attributes"], configured["privacy"]
     named = [
@@ -503,7 +503,7 @@ def _summary_form(*, is_ours: bool, is_union: bool) -> type[BaseModel]:
 
 
 def _configuration_problems(configured: Mapping[str, Any], *, is_ours: bool) -> list[str]:
-    """Find what is not as this version writes the configuration of a manifest.
+    """Find differences from how this version writes the configuration of a manifest.
 
     A key that another version does not have means its default.
     """
@@ -541,7 +541,7 @@ def without_stand_ins(document: dict[str, Any]) -> list[str]:
 
 
 def _orders_taken_out(attributes: dict[str, Any]) -> list[str]:
-    """Check and remove the keys that stand for orders of quasi-identifiers. Return the errors.
+    """Remove the keys that stand for orders of quasi-identifiers, and return their errors.
 
     >>> attributes = {"age": {"order_entries": 3}}
     >>> _orders_taken_out(attributes), attributes
@@ -564,7 +564,7 @@ def _orders_taken_out(attributes: dict[str, Any]) -> list[str]:
 
 
 def _union_configuration_problems(configured: Mapping[str, Any]) -> list[str]:
-    """Find the sections of a union's configuration that are none."""
+    """Find unknown or malformed sections of a union's configuration."""
     attributes = copy.deepcopy(dict(configured["attributes"]))
     problems = _orders_taken_out(attributes)
     sections: tuple[tuple[Location, Any, type[BaseModel]], ...] = (

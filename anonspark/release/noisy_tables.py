@@ -52,7 +52,7 @@ class NoisyTables:
 
 
 def read_noisy_tables(engine: Engine, selection: str) -> NoisyTables:
-    """Read the noisy tables from the directory that ``selection.output`` named.
+    """Read the noisy tables in the directory that ``selection.output`` named.
 
     One job, which collects all cells. Raises ConfigurationError if there are no tables.
     """

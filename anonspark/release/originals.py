@@ -18,10 +18,10 @@ _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
 
 
 def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--original") -> Table:
-    """Open the table that a release was made of. Lazy, but for a job for types of CSV and JSON.
+    """Open the table that a release was made of. Lazy, except for a job to infer types of CSV.
 
-    The manifest has its format and options, unless the path ends like a file of another format.
-    ``key`` names the path in messages. Errors as of
+    Format and options are those of the manifest, unless the path ends like a file of another
+    format. JSON also takes the job. ``key`` names the path in messages. Errors are those of
     :meth:`anonspark.engine.protocol.Engine.open_table`.
     """
     described = manifest.input
@@ -77,10 +77,10 @@ def open_named(
     section: str,
     columns: WantedColumns,
 ) -> Table:
-    """Open a table that a configuration names besides its input. Lazy as :func:`open_original`.
+    """Open a table that a configuration names in addition to its input, as :func:`open_original`.
 
-    ``key`` names the path in messages, ``section`` the configuration's section with format and
-    options. What the options leave open is read from the beginning of a CSV file. Errors as of
+    ``key`` names the path in messages, and ``section`` the configuration's section with format and
+    options. Other options are detected from the beginning of a CSV file. Errors are those of
     :meth:`anonspark.engine.protocol.Engine.open_table`, and if a CSV file is in UTF-16.
     """
     recognized = recognize(engine.files, [path], data_format, options, list(columns.names), key)
@@ -93,8 +93,8 @@ def open_named(
 def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = ()) -> Table:
     """Open a table by the suffix of its path, as Parquet by default.
 
-    CSV files have a header, and their types are inferred, but ``texts`` are read as they are
-    written if they are no bounds. Errors as of :meth:`anonspark.engine.protocol.Engine.open_table`.
+    CSV files have a header, and their types are inferred, but ``texts`` that are no bounds stay as
+    written. Errors are those of :meth:`anonspark.engine.protocol.Engine.open_table`.
     """
     data_format = format_of_name(path)
     if data_format is None:

@@ -12,11 +12,11 @@ from anonspark.release.manifest_form import without_stand_ins
 
 
 def configuration_text(manifest: Manifest) -> str:
-    """Write the configuration of the run that made a release as YAML, without defaults and secrets.
+    """Write the configuration of the run that made a release as YAML, without secrets.
 
-    Options that were recognized in the files of the input are written out. The seed becomes a file
-    named SEED, unless no one set it, and comments say what is missing. For a union or for releases
-    that were made together there is a comment only.
+    Defaults are left out. Options that were recognized in the files of the input are written out.
+    The seed becomes a file named SEED, unless no one set it, and comments name what is missing. A
+    union, or releases that were made together, only get a comment.
     """
     if manifest.parts or manifest.recipient:
         return "# It was made of or with other releases, and has no configuration of its own.\n"

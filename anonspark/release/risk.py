@@ -56,8 +56,7 @@ class Attack:
 def attacks(sizes: Mapping[int, int], threshold: float) -> list[Attack]:
     """Return the risk from prosecutor, journalist and marketer if the release is the population.
 
-    ``sizes`` has the classes of each size, ``threshold`` is the highest acceptable probability
-    (tau).
+    ``sizes`` has the classes of each size, ``threshold`` the highest acceptable probability (tau).
 
     >>> [round(attack.average, 3) for attack in attacks({2: 1, 4: 2}, threshold=0.3)]
     [0.3, 0.3, 0.3]
@@ -80,11 +79,11 @@ def attacks_with_population(sizes: Sizes, population: Sizes, threshold: float) -
 
 
 def individual_risk(sizes: Sizes, population: Floats) -> Floats:
-    """Return the probability to re-identify a record of each class of a sample, in (0, 1 / f].
+    """Estimate the probability to re-identify a record of each class of a sample, in (0, 1 / f].
 
-    The population of a class is not known. Sampling weights estimate it, and given the sample it is
-    taken to have a negative binomial distribution (Benedetti and Franconi 1998). For classes of 3
-    records and more the mean of its inverse is approximated, as sdcMicro does. Arrays have shape
+    The population of a class is unknown. Sampling weights estimate it, and given the sample it is
+    assumed to have a negative binomial distribution (Benedetti and Franconi 1998). For classes of 3
+    records and more the mean of its inverse is approximated, as in sdcMicro. Arrays have shape
     (classes,): records of each class (f, at least 1), and sums of their weights (F, raised to f).
 
     >>> individual_risk(np.array([1, 3]), np.array([10.0, 3.0])).round(4).tolist()
@@ -137,7 +136,7 @@ def _attack(
     threshold: float,
     unique: float,
 ) -> Attack:
-    """Return the risk of records that are hidden among ``hidden_among`` ones, an entry a class."""
+    """Return the risk of records by the number of records among which each class is hidden."""
     records = sizes * classes
     total = int(records.sum())
     fewest, most = hidden_among.min().item(), hidden_among.max().item()
@@ -162,6 +161,7 @@ def risk_row(attack: Attack, options: RiskOptions) -> dict[str, object]:
     return {
         **vars(attack),
         "threshold": options.threshold,
+        "accepted_average": options.average,
         "high_at_risk": exceeds(attack.at_risk, options.at_risk),
         "high_highest": exceeds(attack.highest, options.threshold),
         "high_average": exceeds(attack.average, options.average),

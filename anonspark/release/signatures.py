@@ -79,7 +79,7 @@ def signing_key(signature: bytes) -> str | None:
 
 
 def find_signer(content: bytes, signature: bytes, signers: str) -> str | None:
-    """Return the allowed signer who signed a content, or None if none of them did.
+    """Return the allowed signer who signed a content, or None if no allowed signer did.
 
     Raises ConfigurationError if there is no file of allowed signers, and EnvironmentProblem if
     OpenSSH is not installed.
@@ -101,7 +101,7 @@ def find_signer(content: bytes, signature: bytes, signers: str) -> str | None:
 
 
 def _call(action: str, *options: str, content: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run ``ssh-keygen``, which asks nothing: a run may have no terminal hours later."""
+    """Run ``ssh-keygen`` so that it never prompts, because a run may have no terminal later."""
     program = shutil.which("ssh-keygen")
     if program is None:
         raise EnvironmentProblem(

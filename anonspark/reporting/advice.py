@@ -30,7 +30,10 @@ _MORE = "Counted by person, the share may be higher, up to 100%."
 
 
 def weaknesses(evidence: Evidence) -> Section:
-    """Show what can be inferred of every sensitive attribute, what singles out, and warnings."""
+    """Show what an attacker can infer or single out, and warnings, below a sentence that sums up.
+
+    The sentence depends on whether the promise of the release holds, is broken, or is untrue.
+    """
     items = weakness_items(evidence)
     blocks: list[Block] = [
         Text("None of the weaknesses that are measured here was found. Not measured: background "
@@ -71,6 +74,7 @@ def shares_tried(evidence: Evidence, attribute: str) -> dict[float, tuple[int, i
 
 
 def _inferred(evidence: Evidence) -> Iterator[Item]:
+    """Advise on sensitive values that an attacker can infer from a class, for each attribute."""
     for sensitive in evidence.verification.sensitive:
         name, rules = sensitive.attribute, evidence.rules
         share = sensitive.worst.get("largest_share")
@@ -401,7 +405,7 @@ def _not_to_publish(evidence: Evidence) -> set[str]:
 
 
 def _columns(evidence: Evidence) -> Iterator[Item]:
-    """Advise on columns that single people out by themselves."""
+    """Advise on columns whose values single people out."""
     sensitive = []
     for warning in evidence.manifest.document.get("warnings") or ():
         name = warning.get("attribute")

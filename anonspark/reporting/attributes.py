@@ -39,7 +39,7 @@ def count_values(
     """Count the records of each different value of several attributes.
 
     ``columns`` are those of each attribute by its index. The result has them and :data:`RECORDS`.
-    At most ``most`` rows are collected. One pass and one shuffle of what tasks have counted.
+    At most ``most`` rows are collected. One pass, and one shuffle of the counts of tasks.
     """
     names = [name for column in columns.values() for name in column]
     fields = [table.schema.field(name) for name in names]

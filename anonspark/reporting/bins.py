@@ -111,8 +111,8 @@ def _days_label(low: int, high: int) -> str:
 def plan_bins(scale: Scale, values: Figures, counts: Figures, k: int) -> Bins:
     """Choose at most 14 bins with round edges: numbers, months, years, or parts of the clock.
 
-    ``values`` (n,) is where the records lie, such as the middles of their classes, ``counts`` (n,)
-    the records at each value. At least k records lie at or below the first edge, and as many above
+    ``values`` (n,) are positions of records, such as the middles of their classes, and ``counts``
+    (n,) the records at each. At least k records lie at or below the first edge, and as many above
     the last one.
 
     >>> ages = np.arange(18.0, 70.0)
@@ -134,7 +134,7 @@ def plan_bins(scale: Scale, values: Figures, counts: Figures, k: int) -> Bins:
 
 
 def _round_edges(scale: Scale, low: float, high: float) -> Sequence[float]:
-    """Return multiples of one round step from low to high, and perhaps beyond."""
+    """Return multiples of a round step from low to high, perhaps also beyond."""
     span = high - low
     if span <= 0 or not math.isfinite(span):
         return []
@@ -169,6 +169,7 @@ def _round_step(least: float) -> float:
 
 
 def _date_edges(low: float, high: float) -> list[float]:
+    """Choose edges of a few bins for dates, as days since 1970: on days, months or years."""
     span = high - low
     for days in _DAYS:
         if span <= _MOST_BINS * days:
@@ -188,10 +189,9 @@ def _date_edges(low: float, high: float) -> list[float]:
 
 
 def merge_bins(bins: Bins, counts: Sequence[Figures], k: int) -> tuple[Bins, list[list[int]]]:
-    """Join neighbouring bins until each has k records in every table of counts (bins,).
+    """Join adjacent bins until each has k records in every table of counts (bins,).
 
-    Also return the old bins in each new one. A table with fewer than k records in all leaves one
-    bin.
+    Also return the old bins in each new one. A table with fewer than k records leaves one bin.
 
     >>> merge_bins(Bins("whole", (10.0, 20.0)), [np.array([3.0, 4.0, 9.0])], k=5)
     (Bins(scale='whole', edges=(20.0,)), [[0, 1], [2]])

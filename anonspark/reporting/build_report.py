@@ -38,12 +38,12 @@ from anonspark.verification.result import Verification
 
 
 def report_path(files: Files, release: str, out: str | None, key: str | None = None) -> str:
-    """Return the path of a report, before the work for it. None writes it into the release.
+    """Check that a report can be written before the work for it begins, and return its path.
 
-    ``key`` is the path of the key that signs the release, if that is signed. Raises
-    ConfigurationError if something other than a report is at the path, it is a symbolic link, it
-    lies inside the release under another name, or the release is signed by another key, and
-    GuaranteeError if the manifest of a signed release was changed.
+    ``out`` is None for a report in the release. ``key`` is the path of the key that signs the
+    release, if that is signed. Raises ConfigurationError if something other than a report is at the
+    path, it is a symbolic link, it lies inside the release under another name, or the release is
+    signed by another key, and GuaranteeError if the manifest of a signed release was changed.
     """
     inside = f"{release.rstrip('/')}/{REPORT}"
     path = out or inside
@@ -68,7 +68,7 @@ def report_path(files: Files, release: str, out: str | None, key: str | None = N
 
 
 def _require_signed_by(files: Files, release: str, key: str | None) -> None:
-    """Check that a key signed the manifest as it is, before it signs a changed one."""
+    """Check that a key signed the manifest in its present state, before it signs a changed one."""
     manifest = read_manifest(files, release)
     if manifest.signer is None:
         return
@@ -94,12 +94,12 @@ def _require_signed_by(files: Files, release: str, key: str | None) -> None:
 def write_report(
     files: Files, release: str, path: str, report: str, key: str | None = None
 ) -> None:
-    """Write a report. That of a release becomes one of the files that its manifest lists.
+    """Write a report. A report inside a release becomes one of the files of its manifest.
 
     No Spark job. First the report is replaced, then the signature, then the manifest, each in one
-    step if the file system can: should the process be killed in between, ``verify`` refuses the
-    report until ``anonspark report`` is run again. Raises as :func:`report_path`, and
-    PublishingError if it cannot be written.
+    step if the file system can. If the process is killed in between, ``verify`` refuses the report
+    until ``anonspark report`` is run again. Raises as :func:`report_path`, and PublishingError if
+    it cannot be written.
     """
     try:
         aside = f".{path.rpartition('/')[2]}.writing"
@@ -217,21 +217,21 @@ def make_report(
     verified: Verification | None = None,
     decision: Decision | None = None,
 ) -> Report:
-    """Make the report of a release: the same for the same release and original.
+    """Make the report of a release, which only depends on the release and the original.
 
     ``original_path`` is for the command that repeats the proof. Models learn to predict ``target``,
     a category that is published as it is, from the release and from the original. They are tested
-    on ``holdout``, records like the original's that were not anonymized, else on a part of the
-    original, which flatters the release. ``verified`` is what the run has just proven, None proves
-    it here.
+    on ``holdout``, records like the original's that were not anonymized, or else on a part of the
+    original, which flatters the release. ``verified`` is what the run has just proven, or None to
+    prove it here.
 
     Runs the jobs of :func:`anonspark.verification.audit.audit_table`, of
     :func:`anonspark.reporting.figures.measure` and of
-    :func:`anonspark.reporting.value_sections.learn`. A release whose guarantee fails has a report,
-    too, which says so. Raises DataError if the release is incomplete, the original lacks columns,
-    or scores would be about fewer than k records, and ConfigurationError if a named hierarchy or
-    population cannot be read, a union has no original, or there is a target but nothing to compare
-    models with.
+    :func:`anonspark.reporting.value_sections.learn`. A release whose guarantee fails also has a
+    report, which shows that. Raises DataError if the release is incomplete, the original lacks
+    columns, or scores would be about fewer than k records, and ConfigurationError if a named
+    hierarchy or population cannot be read, a union has no original, or there is a target but no
+    original to compare models with.
     """
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
@@ -292,7 +292,7 @@ def _proof(
     original: Table | None,
     verified: Verification | None,
 ) -> tuple[Claim, Verification, bool]:
-    """Return the promise, what was measured of it, and whether the original can be matched."""
+    """Return the promise, its verification, and whether the original can be matched."""
     where = f"{release}/data"
     if verified is not None:
         claim = claim_of_description(engine, manifest, matched=True)
@@ -317,6 +317,7 @@ def _moment(started: object) -> str:
 
 
 def _page(evidence: Evidence) -> str:
+    """Render the HTML page of a report from the evidence."""
     manifest = evidence.manifest
     document, about = manifest.document, manifest.about
     title = about.get("title") or f"Release {evidence.release.rpartition('/')[2]}"
@@ -406,7 +407,7 @@ def report_release(
 ) -> WrittenReport:
     """Write the report of a release, into it or to another path. See :func:`make_report`.
 
-    ``original``, ``holdout`` and ``decision`` are paths, the original in the format of the
+    ``original``, ``holdout`` and ``decision`` are paths, and the original has the format of the
     manifest. ``key`` is the path of the key that signed the release, which signs it again.
     """
     files = engine.files

@@ -35,12 +35,12 @@ def measure(
     hierarchies: Mapping[str, Hierarchy],
     original: Table | None = None,
 ) -> Figures:
-    """Count what a report shows of published records, and of the original if one is given.
+    """Count what a report shows of published records, and of the original if it is given.
 
     Over the release one job with a shuffle for the labels of all quasi-identifiers. Over the
     original one job for the categories, one for the ordered attributes, and one with a shuffle of
-    all different tuples of quasi-identifiers. The different labels and categories are collected, no
-    record is. Raises DataError if the original lacks columns, a category of it has more than
+    all different tuples of quasi-identifiers. The different labels and categories are collected,
+    but no record. Raises DataError if the original lacks columns, a category has more than
     1,000,000 different texts, or labels of the release cannot be read.
     """
     k = manifest.k

@@ -60,13 +60,13 @@ def plan_groups(
     namings: Sequence[Naming],
     missing: float = 0.0,
 ) -> Groups:
-    """Choose groups that k people or more are known to be in, the largest first.
+    """Choose groups that certainly hold at least k people each, the largest first.
 
     ``regions`` are values of the original, one each, or published sets of values, ``counts``
-    (regions,) their records, ``missing`` the records without a value. ``namings`` name the group of
-    a value, from fine to coarse, and the first is taken that names few groups and leaves few
-    records out. If the regions are single values, the group of the others, too, has k records or
-    none.
+    (regions,) their records, and ``missing`` the records without a value. ``namings`` name the
+    group of a value, from fine to coarse. The first naming with few groups that leave out few
+    records is used. If the regions are single values, the group of all other values also has k
+    records or none.
 
     >>> plan_groups([("a",), ("b",), ("c",)], np.array([9.0, 6.0, 2.0]), 5, [str]).names
     ('a', 'other values')
@@ -180,9 +180,9 @@ class OrderedAxis:
     axis: Axis
 
     def parts(self, regions: Sequence[Region]) -> Figures:
-        """Return the part of regions in each bin, missing, any value: (regions, bins + 2).
+        """Divide each region among the bins, missing and "any value": (regions, bins + 2).
 
-        Rows add up to 1. Missing, if it is possible, counts like one bin that is covered.
+        Rows add up to 1. If a region's value may be missing, that counts like one more bin.
         """
         spread = spread_present(self.axis, regions)
         parts = spread.shares(*self.bins.ranges(whole=self.axis.whole))
@@ -218,9 +218,9 @@ class GroupAxis:
         ]
 
     def parts(self, regions: Sequence[Region]) -> Figures:
-        """Return the part of regions in each group, missing, any value: (regions, groups + 2).
+        """Divide each region among the groups, missing and "any value": (regions, groups + 2).
 
-        Rows add up to 1. Missing, if it is possible, counts like one more value.
+        Rows add up to 1. If a region's value may be missing, that counts like one more value.
         """
         spread = spread_present(self.axis, regions)
         shares = [spread.share_of(members) for members in self._members]
@@ -229,6 +229,7 @@ class GroupAxis:
         parts = _with_special(
             np.column_stack([*shares, rest]), regions, np.where(has_some, spread.total, 0.0)
         )
+        # The last group then includes missing values. The columns are last group, missing, any.
         if self.groups.with_missing:
             parts[:, -3] += parts[:, -2]
             parts[:, -2] = 0.0
@@ -301,7 +302,7 @@ def ordered_labels(counted: pa.Table, attribute: Attribute, k: int) -> OrderedLa
 def ordered_marginal(
     attribute: Attribute, labels: OrderedLabels, original: BinCounts | None, k: int
 ) -> Marginal:
-    """Return the distribution of an ordered attribute."""
+    """Compute the distribution of an ordered attribute over bins with k records or more."""
     missing = 0.0
     axis = OrderedAxis(labels.bins, labels.axis)
     after = axis.totals(labels.regions, labels.records)
@@ -329,7 +330,7 @@ def ordered_marginal(
 def category_marginal(
     counted: pa.Table, attribute: Attribute, k: int, table: Original | None
 ) -> Marginal:
-    """Return the distribution of a category."""
+    """Compute the distribution of a category over groups with k records or more."""
     published = attribute.published
     if published is None:
         raise TypeError(f"{attribute.name}: not a quasi-identifier")
@@ -369,7 +370,7 @@ def _marginal(
     special: Figures,
     k: int,
 ) -> Marginal:
-    """Put a marginal together, without rows of no people or of too few."""
+    """Assemble a marginal, without rows for no people or too few."""
     names = [*labels, MISSING, ANY_VALUE]
     release = np.array([*after, *special])
     if 0 < special[1] < k:

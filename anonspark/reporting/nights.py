@@ -71,10 +71,10 @@ class Night:
 def read_nights(engine: Engine, directory: str) -> list[Night]:
     """Find all runs below a directory, each once, by the time at which they began.
 
-    The directory is that of ``metrics.append_to``, or has releases and such tables in it, three
-    folders deep at most. Lists each of these folders, and reads the small files of the tables of
-    all runs in one job. A release whose manifest cannot be read is left out with a warning. Raises
-    DataError if there is no run, or a table cannot be read.
+    The directory is that of ``metrics.append_to``, or holds releases and such tables, three folders
+    deep at most. Lists each of these folders, and reads the small files of the tables of all runs
+    in one job. A release with an unreadable manifest is left out with a warning. Raises DataError
+    if there is no run, or a table cannot be read.
     """
     root = directory.rstrip("/") or "/"
     nights: dict[tuple[str, str], Night] = {}
@@ -118,6 +118,7 @@ def _in_tables(engine: Engine, root: str) -> Iterator[Night]:
 
 
 def _in_manifests(files: Files, root: str) -> Iterator[Night]:
+    """Yield the runs of the releases below a directory whose manifests are readable."""
     for address in _below(files, root, MANIFEST):
         release = address.removesuffix(f"/{MANIFEST}")
         try:
@@ -171,8 +172,7 @@ _TITLES = {figure.name: figure.axis for figure in SUMMARY}
 def write_history(files: Files, nights: Sequence[Night], directory: str, path: str) -> None:
     """Write the page of a history.
 
-    Raises ConfigurationError if a file that is no such page exists, and PublishingError if writing
-    fails.
+    Raises ConfigurationError if another file is at its path, and PublishingError if writing fails.
     """
     require_ours(files, "--html", path)
     if files.exists(path) and not looks_like_page(files, path, _KIND):
@@ -191,9 +191,9 @@ def write_history(files: Files, nights: Sequence[Night], directory: str, path: s
 
 
 def history_page(nights: Sequence[Night], directory: str) -> str:
-    """Make the page of one or more runs, in their order: HTML that loads nothing.
+    """Make the HTML page of one or more runs, in their order.
 
-    It holds figures of whole releases alone.
+    It loads nothing, and only has figures of whole releases.
     """
     sections = [
         Section("trend", "Trend", _charts(nights)),
@@ -231,6 +231,7 @@ def _tiles(nights: Sequence[Night]) -> list[Tile]:
 
 
 def _charts(nights: Sequence[Night]) -> list[Block]:
+    """Draw each figure over the last runs, with a line for each job, if it has a trend."""
     recent = list(nights[-_MOST_NIGHTS:])
     first = len(nights) - len(recent) + 1
     numbered = list(enumerate(recent, start=first))

@@ -51,6 +51,7 @@ class Original:
         manifest: Manifest,
         attributes: Sequence[Attribute],
     ) -> None:
+        """Read the attributes of the report, or raise DataError if the table lacks one."""
         types = {field.name: field.type for field in original.schema}
         lacking = [attribute.name for attribute in attributes if attribute.name not in types]
         if lacking:

@@ -29,7 +29,7 @@ _WITHHELD = "withheld"
 
 
 def guarantee(evidence: Evidence) -> Section:
-    """Show what was required and what was measured, and how to repeat the proof."""
+    """Show what was required, what was measured, and how to repeat the proof."""
     proof, rules = evidence.verification, evidence.rules
     required, smallest, units = proof.k, proof.published.smallest, proof.units
     rows: list[list[str | Verdict]] = [
@@ -75,7 +75,7 @@ def guarantee(evidence: Evidence) -> Section:
 
 
 def _verdict(evidence: Evidence) -> str:
-    """Say whether the guarantee holds, and if the release may be used."""
+    """Say whether the guarantee holds, and whether the release may be used."""
     if evidence.holds:
         whom = "records of others" if evidence.verification.units else "others"
         return (
@@ -95,6 +95,7 @@ def _verdict(evidence: Evidence) -> str:
 
 
 def _measured_how(evidence: Evidence, units: MeasuredUnits | None) -> str:
+    """Say which files the proof was measured from, and who can repeat it."""
     if evidence.proven_by_run:
         text = "Measured by the run in the files that it had written, before it published them. "
         text += "Everyone who has the files can repeat the proof"
@@ -123,7 +124,11 @@ def _command(evidence: Evidence) -> str:
 def _units_rows(
     units: MeasuredUnits, required: int, rules: Disclosure
 ) -> Iterator[list[str | Verdict]]:
-    """Compare k with the people of each class, and with those who agree in all their classes."""
+    """Yield rows of the report: the fewest people of a class, and of all who share their classes.
+
+    The second has no bound: an attacker who knows which records are of the same person is left with
+    so many people.
+    """
     source = ", as the run counted" if units.not_published else ""
     yield [
         f"k-anonymity: people of the class that has the fewest{source}",
@@ -131,7 +136,6 @@ def _units_rows(
         rules.count(units.fewest),
         Verdict(units.fewest >= required),
     ]
-    # An attacker who knows all records of a person that stay together is left with so many people.
     if units.fewest_agreeing is not None:
         yield [
             "people who agree in the classes of all records, the fewest",
@@ -259,14 +263,19 @@ def _gate_row(evidence: Evidence, gate: Row) -> tuple[list[str | Verdict], bool]
 
 
 def _gate_figure(evidence: Evidence, name: str, figure: float) -> tuple[str, bool]:
-    """Write a figure that reveals no more than other sections do, and whether it is exact."""
+    """Write the figure of a gate as far as the report may show it, and whether that is exact.
+
+    A count of 1 to k - 1 records is not written, nor one that all but so few have. With several
+    attributes, missing values are rounded as where the report lists them: minus the records that
+    were dropped, their exact sum would show how many lack two values.
+    """
     rules, metric = evidence.rules, name.rpartition(".")[2]
     if metric in ("generalized_rows", "generalized_share"):
-        people = evidence.counted_rows
-        some = figure if metric == "generalized_rows" else figure * people
-        if rules.hides(round(some)):
+        counted = evidence.counted_rows
+        generalized = figure if metric == "generalized_rows" else figure * counted
+        if rules.hides(round(generalized)):
             return f"{rules.few} records", False
-        if rules.hides(round(people - some)):
+        if rules.hides(round(counted - generalized)):
             return f"all but {rules.few} records", False
     elif name in COUNTS and evidence.counts.get(name, figure) is None:
         return _WITHHELD, False

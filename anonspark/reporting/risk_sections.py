@@ -25,7 +25,7 @@ _MOST_BINS = 14
 
 
 def class_sizes(evidence: Evidence) -> Section | None:
-    """Show how large the classes are, or return None if the proof does not show it."""
+    """Show how large the classes are, or return None if the proof does not know."""
     sizes = evidence.verification.published.sizes
     if not sizes:
         return None
@@ -71,7 +71,7 @@ def class_sizes(evidence: Evidence) -> Section | None:
 
 
 def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
-    """Return bins of class sizes as label, classes and records, each with k records or more.
+    """Group classes by size into bins with k records or more: label, classes and records.
 
     >>> size_bins({5: 3, 6: 1, 9: 2}, k=5)
     [('5', 3, 15), ('6', 1, 6), ('9', 2, 18)]
@@ -124,7 +124,7 @@ def share_above(sizes: Mapping[int, int], threshold: float) -> float:
 
 
 def risk_curve(evidence: Evidence) -> Section | None:
-    """Show the share of records, or people, above each threshold of risk, before and after."""
+    """Show the share of records, or people, whose risk exceeds each threshold, before and after."""
     if not evidence.hidden_among:
         return None
     tables = {"release": evidence.hidden_among}
@@ -136,10 +136,9 @@ def risk_curve(evidence: Evidence) -> Section | None:
     shares = {name: _shares_above(sizes, evidence.rules) for name, sizes in tables.items()}
     alike = "people whose records look alike" if evidence.people else "records that look alike"
     text = (
-        f"An attacker who knows all quasi-identifiers of a person finds the {alike}, and takes "
-        "one of them: the fewer they are, the higher the risk. The curve has the share of the "
-        f"{what} above each probability. Shares are rounded to multiples of k = {evidence.k:,} "
-        f"{what}."
+        f"An attacker who knows all quasi-identifiers of a person finds the {alike}, and takes one "
+        f"of them: the fewer they are, the higher the risk. The curve has the share of the {what} "
+        f"above each probability. Shares are rounded to multiples of k = {evidence.k:,} {what}."
     )
     if evidence.people:
         text += " A person with records in several classes counts in each of them."
@@ -157,7 +156,7 @@ def _shares_above(sizes: Mapping[int, int], rules: Disclosure) -> list[float]:
 
 
 def _curve(shares: Mapping[str, Sequence[float]], what: str) -> Chart:
-    """Draw the share above each threshold in each table, as a line a table."""
+    """Draw the share above each threshold as a line for each table."""
     title = f"{what.capitalize()} above each threshold of risk"
     # In percent, and one column of the rows for each table.
     across = [100 * threshold for threshold in THRESHOLDS]
@@ -199,9 +198,10 @@ def risk(evidence: Evidence) -> Section | None:
     sides: list[tuple[str, Sequence[Row], int]] = [("release", after, evidence.at_risk[0])]
     if figures.original is not None and evidence.risk_before:
         sides.insert(0, ("original", evidence.risk_before, figures.original.rows))
-    threshold = float(str(after[0]["threshold"]))
+    threshold, average = (float(str(after[0][key])) for key in ("threshold", "accepted_average"))
+    accepted = f" At most {round_percent(average)} on average is accepted."
     blocks: list[Block] = [
-        Text(_what_is_at_risk(evidence, round_percent(threshold))),
+        Text(_what_is_at_risk(evidence, round_percent(threshold)) + accepted),
         _risk_chart(sides, evidence, threshold),
     ]
     alike = _alike(evidence)
@@ -211,6 +211,7 @@ def risk(evidence: Evidence) -> Section | None:
 
 
 def _risk_table(sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evidence) -> Table:
+    """Show the risk from each attacker, before and after, as a table."""
     rules, (_, what) = evidence.rules, evidence.at_risk
     rows = [
         [
@@ -234,6 +235,7 @@ def _risk_table(sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evide
 def _risk_chart(
     sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evidence, threshold: float
 ) -> Chart:
+    """Draw the prosecutor's risk before and after, with the limit."""
     rules, (_, what) = evidence.rules, evidence.at_risk
     labels = ["highest", "average", f"{what} at risk"]
     series, texts = [], {}
@@ -268,14 +270,14 @@ def _risk_chart(
 
 
 def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
+    """Explain which attacker the figures are about, and when a record or a person is at risk."""
     text = ""
     if not any(row.get("population") for row in evidence.verification.risk):
         text = "No population was given, so a journalist finds as much as the prosecutor. "
     if not evidence.people:
         text += (
             "The probability that an attacker who knows all quasi-identifiers of a person finds "
-            "the "
-            f"person's record. At risk is a record whose probability exceeds {threshold}."
+            f"the person's record. At risk is a record whose probability exceeds {threshold}."
         )
         for row in evidence.verification.risk:
             if row.get("expected") is not None:
@@ -288,9 +290,9 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
         return text
     text += (
         "The probability that an attacker who knows all quasi-identifiers of a person takes the "
-        "right "
-        "one of the people whose records are in the class. At risk is a person whose probability "
-        f"exceeds {threshold}. A person with records in several classes counts in each of them."
+        "right one of the people whose records are in the class. At risk is a person whose "
+        f"probability exceeds {threshold}. A person with records in several classes counts in each "
+        "of them."
     )
     if evidence.figures.original is not None:
         text += " The people of the original were not counted, so the risk before is not shown."
@@ -298,7 +300,7 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
 
 
 def _alike(evidence: Evidence) -> Chart | None:
-    """Show how many records look alike, before and after."""
+    """Show how many records are alike in all quasi-identifiers, before and after."""
     k, rules = evidence.k, evidence.rules
     original = evidence.figures.original
     sizes = evidence.verification.published.sizes

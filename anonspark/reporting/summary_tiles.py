@@ -107,6 +107,7 @@ def _ends(evidence: Evidence) -> Iterator[Tile]:
 
 
 def _verdict(evidence: Evidence) -> Tile:
+    """Say whether the release keeps its promise, and how many things weaken it."""
     promise = f"k = {evidence.k:,}"
     criteria = len(evidence.verification.criteria)
     if criteria:
@@ -133,6 +134,7 @@ def _verdict(evidence: Evidence) -> Tile:
 
 
 def _risk(evidence: Evidence) -> Tile:
+    """Show the prosecutor's highest and average risk, and those of the original if known."""
     after, before = evidence.prosecutor, prosecutor_of(evidence.risk_before)
     if after is None:
         return Tile("Risk of re-identification", "not measured", "The proof found no class.", "bad")
@@ -144,6 +146,9 @@ def _risk(evidence: Evidence) -> Tile:
     if before is not None:
         value = f"{round_percent(float(before['highest']))} → {value}"
         text += f". Before, {round_percent(float(before['average']))} on average"
+    if after.get("high_average"):
+        accepted = round_percent(float(after["accepted_average"]))
+        text += f". More than {accepted} on average counts as high (evaluate.risk.average)"
     high = after.get("high_highest") or after.get("high_at_risk") or after.get("high_average")
     return Tile(
         "Risk before and after" if before is not None else "Risk of re-identification",
@@ -169,6 +174,7 @@ def _people(evidence: Evidence) -> Iterator[Tile]:
 
 
 def _lost(evidence: Evidence) -> Tile:
+    """Show how many records are not published, for lack of a value or by suppression."""
     counts = evidence.counts
     if evidence.manifest.parts or "rows_in" not in counts:
         text = (
@@ -176,14 +182,14 @@ def _lost(evidence: Evidence) -> Tile:
         )
         return Tile("Records lost", "not known", text)
     dropped, without = (counts.get(name) for name in ("rows_dropped_missing", "rows_suppressed"))
-    total, known = counts["rows_in"], [int(rows) for rows in (dropped, without) if rows is not None]
-    lost = sum(known)
+    total, shown = counts["rows_in"], [int(rows) for rows in (dropped, without) if rows is not None]
+    lost = sum(shown)
     value = evidence.rules.count(lost)
-    if len(known) < 2:
+    if len(shown) < 2:
         value = f"{lost:,} and a few" if lost else evidence.rules.few
-        if not known:
+        if not shown:
             value = "a few"
-    text = "No record was left out." if not lost and len(known) == 2 else ""
+    text = "No record was left out." if not lost and len(shown) == 2 else ""
     if not text:
         missing, classless = (evidence.rules.count(number) for number in (dropped, without))
         text = f"{missing} lacked a value, {classless} were suppressed"
@@ -210,6 +216,7 @@ def _usefulness(evidence: Evidence) -> Tile:
 
 
 def _of_figures(evidence: Evidence) -> Tile:
+    """Show the utility score, and the share of information about the target that is lost."""
     score = evidence.counts.get("utility_score")
     if score is None:
         hidden, without = "Means hide what is lost.", "The release came without its metrics."
@@ -233,6 +240,7 @@ def _of_figures(evidence: Evidence) -> Tile:
 
 
 def _weakest(evidence: Evidence) -> Tile:
+    """Show the class that reveals most of a sensitive attribute, or else the smallest size."""
     measured = [
         # If a class reveals several attributes, the one that it reveals of most records.
         (sensitive.worst["largest_share"], sensitive.homogeneous_records or 0, sensitive.attribute)

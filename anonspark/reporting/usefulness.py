@@ -23,10 +23,9 @@ def utility_sentences(
     figures: Figures,
     rules: Disclosure,
 ) -> list[str]:
-    """Write sentences about the usefulness of a release.
+    """Describe the usefulness of a release in sentences.
 
-    ``counts`` is the row of the table ``summary``, ``attributes`` are the rows of the table of that
-    name.
+    ``counts`` is the row of the table ``summary``, and ``attributes`` are the rows of that table.
     """
     sentences = []
     if counts.get("utility_score") is not None:
@@ -117,28 +116,32 @@ def _models(learning: Learning, rules: Disclosure) -> list[Block]:
 
 
 def _scores(learning: Learning) -> Chart:
-    """Show the scores of each learner, the difference with its interval, and guessing."""
-    retained = kept_of(learning)
-    if retained is None:
+    """Compare learners trained on the original and on the release, as bars above a table.
+
+    A learner has two bars, whose tip tells the difference, and a row that adds the verdict. A line
+    in the chart and the last row show what guessing would score.
+    """
+    kept_score = kept_of(learning)
+    if kept_score is None:
         raise TypeError("a learning without a loss")
-    name = MEASURES[retained.measure]
+    name = MEASURES[kept_score.measure]
     by_side = {
         side: {
-            score.learner: float(getattr(score, retained.measure))
+            score.learner: float(getattr(score, kept_score.measure))
             for score in learning.scores
             if score.trained_on == side
         }
         for side in ("original", "release")
     }
-    rows, words = [], []
+    rows, tips = [], []
     for pair in learning.differences:
-        gap = getattr(pair, retained.measure)
+        gap = getattr(pair, kept_score.measure)
         margin = "" if gap.standard_error is None else f" ±{1.96 * gap.standard_error:.4f}"
         scores = {side: f"{values[pair.learner]:.4f}" for side, values in by_side.items()}
         difference = f"{gap.difference:+z.4f}{margin}"
         rows.append([pair.learner, *scores.values(), difference, gap.verdict or "too few records"])
-        words.append([*words_of(pair.learner, scores), f"difference: {difference}"])
-    guessing = f"{retained.guessing:.4f}"
+        tips.append([*words_of(pair.learner, scores), f"difference: {difference}"])
+    guessing = f"{kept_score.guessing:.4f}"
     rows.append(["guessing", guessing, guessing, "", ""])
     learners = [model.learner for model in learning.differences]
     title = f"Models that learn {learning.target}"
@@ -151,8 +154,8 @@ def _scores(learning: Learning) -> Chart:
             f"{name}, 1 is perfect",
             "learner",
             limit=1.0,
-            marks=[(retained.guessing, "guessing")],
-            words=words,
+            marks=[(kept_score.guessing, "guessing")],
+            words=tips,
         ),
         f"Bar chart: {name} of {len(learners)} learners trained on the original and on the "
         f"release, compared with {guessing} for guessing.",

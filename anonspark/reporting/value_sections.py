@@ -136,6 +136,7 @@ def rounds(evidence: Evidence) -> Section | None:
 
 
 def _records_chart(steps: Sequence[_Round], rules: Disclosure, cells: list[list[str]]) -> Chart:
+    """Draw for each round the records put into classes and left over."""
     finished, left_over = (
         [0 if rules.hides(count) else count for count in counts]
         for counts in ([step.finished for step in steps], [step.left_over for step in steps])
@@ -165,6 +166,7 @@ def _records_chart(steps: Sequence[_Round], rules: Disclosure, cells: list[list[
 
 
 def _penalties_chart(steps: Sequence[_Round], cells: list[list[str]]) -> Chart:
+    """Draw the mean certainty penalty of the classes of each round."""
     labels, losses = [step.label for step in steps], [step.loss for step in steps]
     return bar_chart(
         "rounds-loss",
@@ -243,6 +245,7 @@ def marginals(evidence: Evidence) -> Section | None:
 
 
 def _marginal(marginal: Marginal, index: int, rules: Disclosure) -> Chart:
+    """Draw the shares of an attribute's values in the release, and in the original if given."""
     tables = [("original", marginal.before), ("release", marginal.after)]
     series, columns, numbers = [], [marginal.kind], []
     for name, counts in tables:
@@ -304,10 +307,10 @@ def learn(
 ) -> Learning | None:
     """Score models trained on a release and on its original, or return None without a target.
 
-    Costs what ``anonspark evaluate`` costs for its models. Counts and associations are not
-    measured. Raises ConfigurationError without an original, or if the release withholds the values
-    of the records that it leaves out, DataError if a figure would be about fewer than k records or
-    the test records have one class only, and as :func:`anonspark.utility.evaluation.evaluate`.
+    Costs as much as the models of ``anonspark evaluate``. Counts and associations are not measured.
+    Raises ConfigurationError without an original, or if the release withholds the values of records
+    that it leaves out, DataError if a figure would be about fewer than k records or the test
+    records have one class only, and as :func:`anonspark.utility.evaluation.evaluate`.
     """
     require_holdout_used(target, holdout)
     if target is None:
@@ -331,9 +334,9 @@ def learn(
 
 
 def require_many(learning: Learning, rules: Disclosure) -> None:
-    """Raise DataError if scores would be about fewer than k people, or test records have one class.
+    """Raise DataError if scores would reveal fewer than k people, or test records have one class.
 
-    A share of test records is as good as a count of them: that of the most frequent class, and
+    A share of test records reveals their number, such as that of the most frequent class, and
     accuracies if they are shown.
     """
     records, key = learning.test_records, "--holdout" if learning.held_out else "--original"

@@ -28,10 +28,9 @@ _LEVELLED = ("full-domain", "rho-gain")
 
 
 def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
-    """Return README.md of a release. All that it says of the data is in the manifest.
+    """Write README.md of a release from its manifest alone, so that it reveals nothing more.
 
-    ``schema`` is that of the published records, ``files`` are the names of the files beside the
-    page.
+    ``schema`` is that of the published records, ``files`` the names of those next to the page.
     """
     attributes = published_attributes(manifest)
     about = about_columns(manifest, schema)
@@ -115,7 +114,7 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
 def _count_in_sql(
     attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema, low: str, high: str
 ) -> str:
-    """Return a query of the records that may be in a range, and of those that are for sure."""
+    """Write a query of the records that may be in a range, and of those that certainly are."""
     if attribute.rule is not None or (attribute.bottom, attribute.top) != (None, None):
         # Null may mean any value there, which a comparison would leave out.
         return ""
@@ -152,7 +151,7 @@ _HIDDEN = ("_", ".")
 
 
 def data_package(manifest: Manifest, schema: pa.Schema, files: Sequence[PublishedFile]) -> str:
-    """Return the descriptor of a release. Of its files it names those of the records."""
+    """Write the descriptor of a release, which lists the files of the records."""
     records = [file for file in files if file.path.startswith("data/") and _is_seen(file.path)]
     data_format = manifest.data_format.lower()
     resource: dict[str, object] = {

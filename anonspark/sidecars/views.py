@@ -25,7 +25,7 @@ _MEMBER = r'"(?:[^"\\]|\\.)*"|[^", ][^,]*'
 
 
 def view_text(manifest: Manifest, schema: pa.Schema) -> str | None:
-    """Return the statement that makes a view of a release, or None if DuckDB cannot read it.
+    """Write the statement that makes a view of a release, or return None if DuckDB cannot read it.
 
     The view has the published columns, whose schema is given, and typed ones next to their labels.
     """
@@ -78,7 +78,12 @@ class _Columns:
 
 
 def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema) -> _Columns:
-    """Return the typed columns of a quasi-identifier."""
+    """Write the expressions of the typed columns of a quasi-identifier.
+
+    A label of values becomes a set. A mean is its own middle, and two columns of bounds have one
+    between them. Any other label gets three steps: without the mark of missing values, then its two
+    ends, then what is shown of these. Text labels of unknown meaning get no column.
+    """
     names = typed_names(
         attribute,
         schema.names,
@@ -122,7 +127,7 @@ def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema)
 
 
 def _ends(label: str, attribute: PublishedAttribute, arrow_type: pa.DataType) -> tuple[str, str]:
-    """Return both ends of an interval, or the one value twice."""
+    """Write the expressions of both ends of an interval, equal for a single value."""
     pattern = {"date": _DATE, "timestamp": _TIME}.get(attribute.kind, _NUMBER)
     divider = divider_of(attribute.kind)
     # `90+` has no upper end, `17 or less` no lower one.
@@ -149,9 +154,9 @@ def _marks(attribute: PublishedAttribute) -> tuple[str, str]:
 
 
 def _period(label: str, mark: str, *, last: bool) -> str:
-    """Return the first or last day of a decade, year, quarter or month, or the day itself.
+    """Write the first or last day of a decade, year, quarter or month, or the day itself.
 
-    Behind a day there may be the mark of values beyond it.
+    A day may be followed by the mark of values beyond it.
     """
     year = f"try_cast(substr({label}, 1, 4) AS INT)"
     quarter = f"try_cast(right({label}, 1) AS INT)"

@@ -34,7 +34,7 @@ def title_of(manifest: Manifest) -> str:
 
 
 def promises(manifest: Manifest) -> list[str]:
-    """Return what every class of a release keeps, a sentence each.
+    """List what every class of a release keeps, a sentence each.
 
     >>> promises(Manifest({"configuration": {"privacy": {"k": 5}}}))[0][:59]
     'Every combination of published quasi-identifiers is that of'

@@ -18,7 +18,7 @@ _FIRST = 4096
 
 
 def with_dictionaries(records: pa.Table) -> pa.Table:
-    """Encode columns of few different texts as dictionaries, and decode dictionaries of many.
+    """Encode columns of few different texts as dictionaries, and decode large dictionaries.
 
     Returns equal values, each column in one chunk.
 
@@ -72,9 +72,9 @@ def worth_dividing(records: pa.Table, parts: int) -> pa.Table:
 
 
 def put_together(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate at least one table, all of the same columns, with each column in one chunk.
+    """Concatenate tables of the same columns, at least one, with each column in one chunk.
 
-    A column that has a dictionary in some tables only is decoded.
+    A column that only has a dictionary in some tables is decoded.
 
     >>> plain = pa.table({"city": ["Ashford"]})
     >>> put_together([plain, with_dictionaries(pa.table({"city": ["Oakport"] * 8}))]).num_rows

@@ -19,11 +19,11 @@ def key_matrix(
     criteria: Criteria,
     first: int = 0,
 ) -> Integers:
-    """Encode staged records as int64 rows of shape (n, d + 2 + s), or one column more with units.
+    """Encode staged records as int64 rows of shape (n, d + 2 + s), or a column more with units.
 
     The columns are the codes of the d quasi-identifiers, the record hash, the record's number from
-    ``first`` on, the values of the s sensitive attributes of the criteria, whose numbers no two
-    attributes share, and the hash of the unit (person, household) if criteria count units.
+    ``first`` on, the values of the s sensitive attributes of the criteria, whose numbers are unique
+    across attributes, and the hash of the unit (person, household) if criteria count units.
     """
     d = len(quasi_identifiers)
     keys = np.zeros((batch.num_rows, key_width(d, criteria)), np.int64)

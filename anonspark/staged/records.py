@@ -205,9 +205,9 @@ def packed_batch(first: int, records: pa.Table) -> dict[str, pa.Array]:
 
 
 def together(batches: Batches, most_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
-    """Concatenate batches until they have a number of bytes, as :func:`bytes_of` counts them.
+    """Concatenate batches until they reach a number of bytes, as :func:`bytes_of` counts them.
 
-    Leaves out empty batches. Columns of texts may hold dictionaries.
+    Leaves out empty batches. Columns of texts may be dictionaries.
 
     >>> batch = pa.record_batch({"age": [39, 41]})
     >>> [len(table) for table in together([batch] * 3, most_bytes=32)]
@@ -271,7 +271,7 @@ def _bytes_of(values: pa.Array) -> int:
 def bytes_of_each(values: pa.Array) -> Integers:
     """Return the uncompressed size of each value, int64 (n,). :func:`bytes_of` is their sum.
 
-    Takes texts, lists, truth values, or what has a width: numbers, days and moments.
+    Accepts texts, lists, booleans and types of fixed width: numbers, days and moments.
 
     >>> bytes_of_each(pa.array(["male", "other", None])).tolist()
     [8, 9, 4]
@@ -322,9 +322,9 @@ def _write_streams(
 
 
 def unpack_table(packed: pa.BinaryScalar, names: Sequence[str] | None = None) -> pa.Table:
-    """Read the records of a value of :func:`pack_tables`, of all columns if ``names`` is None.
+    """Read the records of a value of :func:`pack_tables`, all columns if ``names`` is None.
 
-    Other columns are not decompressed. Columns of texts may hold dictionaries.
+    Other columns are not decompressed. Columns of texts may be dictionaries.
 
     >>> (packed,) = pack_tables([pa.table({"age": [39], "sex": ["male"]})])
     >>> unpack_table(packed, ["sex"]).to_pylist()

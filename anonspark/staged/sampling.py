@@ -96,7 +96,7 @@ def draw_sample(
     """Draw ``most`` of the ``rows`` records of a table, in the order of their hashes.
 
     ``counted`` has the columns ``value``, the hashes of :func:`record_hashes` with the same seed,
-    and ``records``, how many records have each. May return very few records less. One pass over
+    and ``records``, how often each occurs. May return slightly fewer records. One pass over
     ``counted`` and one over the columns. Collects hashes and records of the sample.
     """
     # Four standard deviations more than needed, so that there are enough; the last are left out.

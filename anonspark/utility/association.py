@@ -72,16 +72,14 @@ def measure_association(
     *,
     drops_missing: bool = False,
 ) -> Association:
-    """Measure the association of a release's quasi-identifiers with a target.
+    """Measure how much of the association of quasi-identifiers with a target a release keeps.
 
-    The target is published as it is; records without it are left out, and so are those with a
-    missing value if ``drops_missing``: they were not to be published. ``leaves`` belong to
-    attributes that are generalized by the hierarchy of a file. Raises DataError if columns are
-    absent, or labels cannot be read.
-
-    Costs :func:`~anonspark.utility.class_counts.count_classes` over the original, and one pass over
-    the release without a shuffle of records. Takes Python time for each different label of a part
-    of a task, except plain values and intervals.
+    The target is published as it is. Records without a target are left out, and with
+    ``drops_missing`` also those with another missing value, which were not published. ``leaves``
+    belong to attributes that the hierarchy of a file generalizes. Raises DataError if columns are
+    absent, or labels cannot be read. Costs :func:`~anonspark.utility.class_counts.count_classes`
+    over the original, and one pass over the release without a shuffle of records. Each different
+    label of a part of a task takes Python time, except plain values and intervals.
     """
     counted = count_classes(
         original,
@@ -132,6 +130,7 @@ class _SpreadClasses:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
+        """Sum the parts of all records by bin and class, and note unreadable attributes."""
         classes = len(self.target.classes)
         starts = _starts(self.bins, classes)
         sums = np.zeros(starts[-1] + classes, np.int64)

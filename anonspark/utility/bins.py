@@ -41,10 +41,10 @@ class Bins:
         """Spread published records over the bins, and add them to ``sums``.
 
         ``spread`` has n regions, ``counts`` (int64, shape (n, c)) their records by class, and
-        ``sums`` (int64, shape (number, c)) counts in multiples of ``unit``. The shares are rounded
-        to whole multiples of it, the sums are not: how records are divided among tasks decides no
-        digit.
+        ``sums`` (int64, shape (number, c)) counts in multiples of ``unit``. Each share is rounded
+        to a whole multiple of it, so the sums do not depend on how tasks divide the records.
         """
+        # A kernel does the same for single runs of numbers, without an array of all shares.
         if self.axis.scale != "text" and len(spread.starts) == len(spread.low):
             ends = (spread.low, spread.high, spread.points, spread.total, spread.missing)
             spread_over_bins(*ends, self.edges, spread.starts, counts, unit, sums)

@@ -54,7 +54,7 @@ def count_part(index: int, values: pa.Array, labels: Integers, classes: int) -> 
     """Count the records of each value and class of an attribute in a part, as :data:`COUNTS`.
 
     ``values`` are texts or float64, see :func:`~anonspark.utility.learning.read_column`. ``labels``
-    (int64) are the classes of the records; a record without one has the number after the last.
+    (int64) are the classes of the records. A record without a class has the number after the last.
 
     >>> count_part(0, pa.array(["a", "b", "a"]), np.array([0, 1, 0]), 2)["records"].to_pylist()
     [2, 1]
@@ -187,10 +187,9 @@ def counts_by_class(rows: Integers, number: int, counted: pa.Table, classes: int
 def count_near_quantiles(
     original: Table, numbers: Mapping[int, Numbers], read: ReadRecords
 ) -> dict[int, Numbers]:
-    """Count the numbers near quantiles of attributes of which only ranges are known. One pass.
+    """Count single numbers near the quantiles of attributes that were counted by range. One pass.
 
-    Attributes are named by their indices. The different numbers in the ranges with quantiles are
-    collected.
+    Attributes are named by their indices. Different numbers in ranges with quantiles are collected.
     """
     ranges = {index: (number.shift, number.with_quantiles) for index, number in numbers.items()}
     if not ranges:
@@ -260,16 +259,14 @@ def count_classes(
     *,
     drops_missing: bool,
 ) -> list[BinnedClasses]:
-    """Find the bins of attributes, in the order of names, and count the original's records in them.
+    """Find the bins of attributes, in the order of their names, and count the original's records.
 
-    ``leaves`` belong to attributes that are generalized by the hierarchy of a file. With
+    ``leaves`` belong to attributes that the hierarchy of a file generalizes. With
     ``drops_missing``, records with a missing value are left out. Raises DataError if columns are
-    absent or cannot be read.
-
-    One pass, with a shuffle of the different values of parts. Another pass over the numbers with
-    more than about 2,048 different ones in a part of more than 32,768 records, if there are any.
-    Different values or ranges of parts are collected, and different values in the ranges with
-    quantiles.
+    absent or cannot be read. One pass, with a shuffle of the different values of parts. Another
+    pass over numbers with more than about 2,048 different ones in a part of more than 32,768
+    records. Different values or ranges of parts are collected, and different values in the ranges
+    with quantiles.
     """
     in_order = sorted(attributes, key=lambda column: column.name)
     plans = plan_values(original, {column.name: column for column in in_order}, missing_markers)
@@ -319,7 +316,7 @@ def _binned(
     numbers: Numbers | None,
     classes: int,
 ) -> BinnedClasses:
-    """Return the bins of an attribute and the records in them."""
+    """Choose the bins of an attribute, and sum the records in them by class."""
     has_value = pc.or_(pc.is_valid(counted["text"]), pc.is_valid(counted["key"]))
     present, lacking = counted.filter(has_value), counted.filter(pc.invert(has_value))
     missing = counts_by_class(np.zeros(len(lacking), np.int64), 1, lacking, classes)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonspark.config.problems import did_you_mean
 from anonspark.core.arrays import Figures
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
@@ -264,8 +265,8 @@ class Evaluation:
     def learning(self, trained_on: Sequence[str] = TRAINED_ON) -> Learning | None:
         """Train models and test them on originals, or return None without a target.
 
-        ``trained_on`` chooses among the models of :class:`~anonspark.utility.models.Learning`.
-        Raises DataError if there are no records to train with or to test on.
+        ``trained_on`` selects models of :class:`~anonspark.utility.models.Learning`. Raises
+        DataError without records to train with or to test on.
         """
         if self.target is None:
             return None
@@ -447,7 +448,8 @@ def _require_target(target: str, manifest: Manifest) -> None:
     if target not in as_is:
         raise ConfigurationError(
             f"--target: {target!r} is not published as it is. Expected a sensitive or insensitive "
-            f"attribute of the release: {', '.join(map(repr, as_is)) or 'it has none'}"
+            f"attribute of the release: {', '.join(map(repr, as_is)) or 'it has none'}. "
+            f"{did_you_mean(target, as_is, 'Name another one, or leave it out')}"
         )
 
 

@@ -201,7 +201,7 @@ def _noisy_counts(
     target: str,
     selection: str,
 ) -> dict[str, Counts]:
-    """Return the noisy counts of each declared value and class, by attribute."""
+    """Return the noisy counts of a selection for each declared value and class, by attribute."""
     tables = read_noisy_tables(engine, selection)
     if tables.target != target:
         raise ConfigurationError(
@@ -231,7 +231,7 @@ def _noisy_counts(
 def _plans(
     table: Table, configuration: Configuration, attributes: Sequence[str], target: str
 ) -> list[PlannedColumn]:
-    """Return how the attributes to arrange are read."""
+    """Plan how to read the attributes to arrange, or raise an error if some cannot be arranged."""
     names = configuration.quasi_identifiers
     absent = [name for name in names if name not in table.schema.names]
     if absent:
@@ -262,7 +262,7 @@ def _plans(
 def _chosen(
     configuration: Configuration, attributes: Sequence[str], texts: Sequence[str]
 ) -> list[str]:
-    """Return the named attributes, or all that have neither order nor hierarchy."""
+    """Return the named attributes, or else all that have neither order nor hierarchy."""
     declared = {
         name
         for name, attribute in configuration.attributes.items()
@@ -278,7 +278,7 @@ def _chosen(
 
 
 def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapping[int, Counts]:
-    """Return the records of each value and class, by the index of the attribute."""
+    """Count the records of each value and class, by the index of the attribute."""
     names = [plan.column.name for plan in plans]
     task = _CountPairs(tuple(plans), target.reading(table))
     # Not table.read: an engine may then hand over every row.
@@ -322,6 +322,7 @@ class _CountPairs:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
+        """Count pairs of a value and a class, if both are present, for each attribute."""
         for records in together(batches, PART_BYTES):
             classes = coded_values(records.column(self.label.column))
             names, _ = read_values(self.label, classes.dictionary)
@@ -385,9 +386,8 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
         )
     if len(values) > 1 and rare == len(values):
         raise DataError(
-            f"attributes.{name}: all of {len(values):,} values have fewer than {enough:,} "
-            f"records, so that none may be used. Expected some that are more frequent. Lower "
-            "--min-records"
+            f"attributes.{name}: all of {len(values):,} values have fewer than {enough:,} records, "
+            "so that none may be used. Expected some that are more frequent. Lower --min-records"
         )
     order = (
         learned_order(values, matrix, classes, enough) if len(classes) > 1 else range(len(values))
@@ -436,7 +436,7 @@ def _lost(counts: Integers, groups: Sequence[Sequence[int]]) -> float:
 
 
 def _new_paths(files: Files, out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
-    """Return the path of each attribute's file. The path of an order has the key "".
+    """Return the path of each attribute's file, or of the one file of orders under the key "".
 
     Raises ConfigurationError if a file exists, or a name cannot be that of a file.
     """

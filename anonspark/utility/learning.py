@@ -44,8 +44,7 @@ class Target:
     def numbers(self, texts: pa.Array) -> pa.Array:
         """Return the number of each record's class, from 0, as float64.
 
-        It is null for a missing value and for one that is no class. Numbers are returned as they
-        are.
+        It is null for a missing value and for one that is no class. Numbers stay as they are.
 
         >>> income = Target("income", ("low", "high"), ())
         >>> income.numbers(pa.array(["high", "low", "?"])).to_pylist()
@@ -182,7 +181,7 @@ def class_numbers(target: Target, reading: Reading, records: pa.Table) -> Intege
 def count_values(
     encoded: pa.DictionaryArray, labels: Integers, classes: int
 ) -> tuple[pa.Array, Integers, Integers]:
-    """Return different values, a class of each, and the records of each such pair.
+    """Count the records of each pair of a value and a class. Returns values, classes and counts.
 
     >>> values = pa.array(["a", "b", "a"]).dictionary_encode()
     >>> texts, classes, records = count_values(values, np.array([0, 1, 0]), 2)

@@ -73,11 +73,11 @@ def compare_predictions(
     pairs: Sequence[tuple[str, str]],
     counted: Mapping[str, Predictions],
 ) -> list[tuple[Difference, Difference | None]]:
-    """Return how much better, of pairs of models, the second scores than the first.
+    """Measure how much better the second model of each pair scores than the first.
 
     ``counted`` holds the predictions of the same table. The differences are of the accuracy and of
-    the area under the curve, which is None for more than two classes, and if the test has records
-    of one class only. One job with a small shuffle: both placement values of each record are looked
+    the area under the curve. The latter is None for more than two classes, and if all test records
+    are of one class. One job with a small shuffle: both placement values of each record are looked
     up, and sums are collected.
     """
     by_model = {
@@ -309,7 +309,7 @@ class Tested:
         return cls(test, target, held_out, left_out, records, {})
 
     def with_models(self, examples: Table, trained_on: str, records: int) -> Tested:
-        """Train each learner, and add what it predicts, which is lazy.
+        """Train each learner, and add a column of its predictions. These are lazy.
 
         ``examples`` are those of :meth:`anonspark.engine.protocol.Engine.learn`, about ``records``
         of them. Raises DataError if there is nothing to train with.
@@ -329,7 +329,7 @@ class Tested:
     def figures(self) -> Learning:
         """Score the models, and compare those of the release with those of the original.
 
-        Two jobs over the predictions, which are kept meanwhile. Only counts and sums are collected.
+        Two jobs over the predictions, which are persisted meanwhile. Counts and sums are collected.
         """
         columns = [column for name in self.models for column in (name, f"{name} probability")]
         predicted = self.table.select([LABEL, *columns]).persist()
@@ -361,6 +361,7 @@ class Tested:
     def _differences(
         self, predicted: Table, counted: Mapping[str, Predictions], scores: Sequence[Score]
     ) -> tuple[list[ModelDifference], ModelLoss | None]:
+        """Compare the learners in pairs, and the best of the original with that of the release."""
         originals, releases = (
             {score.learner: score for score in scores if score.trained_on == name}
             for name in ("original", "release")
@@ -391,6 +392,7 @@ def _best(scores: Sequence[Score], measure: Measure) -> str:
 
 
 def _score(trained_on: str, learner: str, predictions: Predictions) -> Score:
+    """Score predictions by the mean of all classes or, of two classes, by the positive one."""
     confusion = predictions.confusion
     steps = predictions.steps
     precision, recall, f1 = (

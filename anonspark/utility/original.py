@@ -57,18 +57,17 @@ def describe_original(
     hierarchies: Mapping[str, Leaves],
     missing_markers: Sequence[str],
 ) -> tuple[list[Axis], list[Axis], int]:
-    """Describe the columns of the original as axes, and count its records.
+    """Describe the columns of the original as axes, sorted by name, and count its records.
 
     ``others`` are columns that are published as they are, and ``hierarchies`` belong to attributes
-    that are generalized by the hierarchy of a file. The axes of the quasi-identifiers and of the
-    others are sorted by name. Others whose type has no order (arrays), and those of texts with more
-    than 1,000,000 different values, are left out. Raises DataError if the original lacks columns,
-    holds no records, or a quasi-identifier cannot be read as the release's, or has more than
-    1,000,000 different texts.
+    that the hierarchy of a file generalizes. Others whose type has no order (lists), and those of
+    texts with more than 1,000,000 different values, are left out. Raises DataError if the original
+    lacks columns, holds no records, or a quasi-identifier cannot be read as the release's, or has
+    more than 1,000,000 different texts.
 
     Two jobs, and one for each column of texts, whose different values are collected. For each
-    column of numbers 1,001 quantiles are: the extremes, and order statistics of about 100,000
-    records, drawn by a hash of their content, or of all records if there are fewer.
+    column of numbers 1,001 quantiles are collected: the extremes, and order statistics of about
+    100,000 records, drawn by a hash of their content, or of all records if there are fewer.
     """
     columns: dict[str, PublishedAttribute | None] = {
         column.name: column for column in sorted(quasi_identifiers, key=lambda column: column.name)
@@ -108,10 +107,10 @@ def plan_values(
     columns: Mapping[str, PublishedAttribute | None],
     missing_markers: Sequence[str],
 ) -> list[PlannedValues]:
-    """Plan how columns are read, each into :func:`value_column` of its index in the list.
+    """Plan how to read columns, each into :func:`value_column` of its index in the list.
 
-    ``columns`` are None if they are published as they are; these are left out if their type has no
-    order. Raises DataError if columns are absent, or cannot be read as the release's.
+    A column is None if it is published as it is, and is left out if its type has no order. Raises
+    DataError if columns are absent, or cannot be read as the release's.
     """
     types = {field.name: field.type for field in original.schema}
     planned: list[PlannedValues] = []
@@ -169,12 +168,12 @@ class _FindFacts:
 def _axes(
     original: Table, planned: Sequence[PlannedValues], hierarchies: Mapping[str, Leaves]
 ) -> tuple[int, list[Axis]]:
-    """Return the number of records, and the axis of each column. Jobs: describe_original."""
+    """Count the records, and find the axis of each column, by jobs of :func:`describe_original`."""
     readings = [plan.reading for plan in planned]
-    facts = _FindFacts(tuple(reading.name for reading in readings))
-    summed = (
+    find_facts = _FindFacts(tuple(reading.name for reading in readings))
+    facts = (
         read_values(original, readings)
-        .map_batches(facts, _FACTS)
+        .map_batches(find_facts, _FACTS)
         .aggregate(
             ["place"],
             sums=["rows", "present", "broken"],
@@ -184,8 +183,8 @@ def _axes(
         .collect()
         .to_pylist()
     )
-    by_index = {row["place"]: row for row in summed}
-    rows = max((row["rows"] for row in summed), default=0)
+    by_index = {row["place"]: row for row in facts}
+    rows = max((row["rows"] for row in facts), default=0)
     if not rows:
         raise DataError("--original: the table holds no records")
     ends = {
@@ -226,9 +225,9 @@ def _number_domains(
     ends: Mapping[int, tuple[float | None, float | None]],
     rows: int,
 ) -> dict[int, Domain]:
-    """Return the quantiles of some columns, without collecting more than them.
+    """Collect the quantiles of columns of numbers.
 
-    ``ends`` are their smallest and largest values, which may not be among the records drawn.
+    ``ends`` are their smallest and largest values, which the drawn records may lack.
     """
     if not ends:
         return {}

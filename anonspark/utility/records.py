@@ -35,12 +35,11 @@ def published_columns(index: int, columns: int) -> tuple[str, ...]:
 def readings_of(
     table: Table, axes: Sequence[Axis], missing_markers: Sequence[str], what: str, first: int = 0
 ) -> list[Reading]:
-    """Return how raw values of a table are read: one reading for each axis.
+    """Plan how to read the raw values of a table: one reading for each axis.
 
-    ``table`` is the original, a table like it, or a release with columns that are published as they
-    are; messages call it ``what``. ``first`` is the index of the first axis, for
-    :func:`value_column`. Raises DataError if columns are absent, or have a type with other values
-    than the original's.
+    ``table`` is the original, a table like it, or a release with unchanged columns, and messages
+    call it ``what``. ``first`` is the index of the first axis, for :func:`value_column`. Raises
+    DataError if columns are absent, or have a type that cannot hold the original's values.
     """
     readings, problems = [], []
     types = {field.name: field.type for field in table.schema}
@@ -70,7 +69,7 @@ def read_values(table: Table, readings: Sequence[Reading], carried: Sequence[str
 def read_published(
     release: Table, published: Sequence[Sequence[str]], readings: Sequence[Reading]
 ) -> Table:
-    """Read the columns of some readings and the published columns. No shuffle.
+    """Read raw columns by their readings, together with the published columns. No shuffle.
 
     The columns of the result are those of the readings, then those that :func:`published_columns`
     names. Raises DataError if the release lacks columns.
@@ -98,7 +97,7 @@ def require_published(release: Table, published: Sequence[Sequence[str]]) -> Non
 def as_comparable(
     records: Table, readings: Sequence[Reading], target: Target | None = None
 ) -> Table:
-    """Convert the columns of some readings to float64 and texts. No shuffle.
+    """Convert the columns of readings to float64 or texts. No shuffle.
 
     With a target, the column `LABEL` becomes the number of the class.
     """
@@ -156,10 +155,10 @@ def cells_of(counts: Integers, unreadable: Iterable[int] = ()) -> pa.RecordBatch
 def sum_cells(
     table: Table, work: Callable[[Batches], Batches], cells: int, names: Sequence[str] = ()
 ) -> Figures:
-    """Sum what tasks count (:func:`cells_of`) into float64 of shape (cells,).
+    """Sum the counts of tasks (:func:`cells_of`) to float64 of shape (cells,).
 
     ``names`` are the attributes whose labels are read: raises DataError if some cannot be read. One
-    job with a small shuffle; at most a number for each cell is collected.
+    job with a small shuffle. At most a number for each cell is collected.
     """
     counted = table.map_batches(work, CELLS).aggregate(["cell"], sums=["records"]).collect()
     numbers = counted["cell"].to_numpy()

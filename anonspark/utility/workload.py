@@ -86,35 +86,35 @@ def measure_workload(
 ) -> WorkloadError:
     """Ask release and original the same queries, and compare the counts.
 
-    Each query asks for one of the ``filters``, which are sensitive attributes. ``rows`` counts the
-    records of the original. Errors are bounded from below as in Xiao, Wang and Gehrke (ICDE 2010),
-    by 0.1% of the records, which mitigates queries that select next to nothing. Raises DataError if
-    the original has no value of any quasi-identifier, or the release cannot be read.
+    Each query uses one of the ``filters``, which are sensitive attributes. ``rows`` counts the
+    records of the original. An error is divided by at least 0.1% of the records, as in Xiao, Wang
+    and Gehrke (ICDE 2010), because queries that select next to nothing would dominate. Raises
+    DataError if the original has no value of any quasi-identifier, or the release cannot be read.
 
     Two jobs: one pass over the original, and one over the release with a shuffle of a row for each
-    class, sensitive value and task. One count for each query and task is collected. Takes time in
-    proportion to queries times (records of the original + classes and their sensitive values).
+    class, sensitive value and task. One count for each query and task is collected. Time grows with
+    queries times (records of the original + classes and their sensitive values).
     """
-    asked = [axis for axis in quasi_identifiers if len(axis.domain.values)]
-    filtered = [axis for axis in filters if len(axis.domain.values)]
-    if not asked:
+    asked_axes = [axis for axis in quasi_identifiers if len(axis.domain.values)]
+    filter_axes = [axis for axis in filters if len(axis.domain.values)]
+    if not asked_axes:
         raise DataError("--original: the quasi-identifiers of the release have no values there")
     queries = draw_queries(
-        [axis.domain for axis in asked],
-        [axis.domain for axis in filtered],
+        [axis.domain for axis in asked_axes],
+        [axis.domain for axis in filter_axes],
         count=QUERIES,
         selectivity=SELECTIVITY,
     )
-    true = count_queries(original, asked, filtered, queries, missing_markers)
-    estimated = estimate_queries(release, asked, filtered, queries, missing_markers)
+    true_counts = count_queries(original, asked_axes, filter_axes, queries, missing_markers)
+    estimates = estimate_queries(release, asked_axes, filter_axes, queries, missing_markers)
     bound = SANITY_BOUND * rows
-    errors = np.abs(estimated - true) / np.maximum(true, bound)
+    errors = np.abs(estimates - true_counts) / np.maximum(true_counts, bound)
     first, median, third = (float(quartile) for quartile in np.quantile(errors, (0.25, 0.5, 0.75)))
     return WorkloadError(
         queries=QUERIES,
-        attributes=[axis.name for axis in asked],
-        filters=[axis.name for axis in filtered],
-        selectivity=float(true.mean() / rows),
+        attributes=[axis.name for axis in asked_axes],
+        filters=[axis.name for axis in filter_axes],
+        selectivity=float(true_counts.mean() / rows),
         sanity_bound=bound,
         median=median,
         mean=float(errors.mean()),
@@ -146,10 +146,10 @@ def estimate_queries(
     queries: Queries,
     missing_markers: Sequence[str],
 ) -> Figures:
-    """Estimate, from the published records alone, how many records each query selects, float64.
+    """Estimate how many records each query selects from the published records alone, float64.
 
-    Classes and their sensitive values are found by a shuffle; see :func:`count_queries` for the
-    rest. Raises DataError if the release lacks columns, or its labels cannot be read.
+    A shuffle groups classes and their sensitive values. Else like :func:`count_queries`. Raises
+    DataError if the release lacks columns, or its labels cannot be read.
     """
     readings = readings_of(release, filters, missing_markers, "release", len(quasi_identifiers))
     table = read_published(release, [axis.columns for axis in quasi_identifiers], readings)
@@ -207,6 +207,7 @@ class _EstimateSelected:
             yield cells_of(sums, unreadable)
 
     def _estimate(self, batch: pa.RecordBatch, estimates: Integers, unreadable: set[int]) -> None:
+        """Add the expected records of each query in a batch of classes, in :data:`_UNIT`."""
         queries, d = self.queries, len(self.axes)
         shares = np.ones((len(queries), batch.num_rows))
         for index, axis in enumerate(self.axes):
@@ -284,7 +285,10 @@ class KeptScore:
 
 
 def kept_of(learning: Learning | None) -> KeptScore | None:
-    """Return the score that a release's best model keeps, or None if none were trained."""
+    """Compute how much of the original's gain over guessing a release's best model keeps, or None.
+
+    None is returned if no models were trained.
+    """
     if learning is None or learning.loss is None:
         return None
     loss = learning.loss
@@ -336,7 +340,7 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
     'nothing was measured'
     """
     score = kept_of(learning)
-    sentences = [] if score is None else [_of_models(score)]
+    sentences = [] if score is None else [_describe_models(score)]
     if workload is not None:
         if workload.filters:
             names = ", ".join(workload.filters)
@@ -351,33 +355,26 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
     return ". ".join([first, *(sentence[0].upper() + sentence[1:] for sentence in others)])
 
 
-def _of_models(score: KeptScore) -> str:
+def _describe_models(score: KeptScore) -> str:
+    """Say how much better than guessing a release's model predicts, compared with the original's.
+
+    The figures that the verdict rests on follow in brackets.
+    """
     name = MEASURES[score.measure]
-    scores = f"{name} {score.release:.4f} compared with {score.original:.4f}"
-    guessing = f"guessing {score.guessing:.4f}"
+    figures = [f"{name} {score.release:.4f} compared with {score.original:.4f}"]
     seen = "" if score.held_out else ", flattering because the release has seen the test records"
     if not score.enough:
-        difference = f"difference {score.release - score.original:+z.4f}"
-        if score.margin is not None:
-            difference += f" ±{score.margin:.4f}"
-        return (
-            "there are too few test records to measure how good a model trained on the release is "
-            f"({scores}, {difference}, {guessing}{seen})"
-        )
-    if score.share is None:
-        return (
-            f"models cannot be compared, because those of the original predict {score.target} no "
-            f"better than guessing ({scores}, {guessing})"
-        )
-    if score.share <= 0:
-        return (
-            f"a model trained on the release predicts {score.target} no better than guessing "
-            f"({scores}, {guessing}{seen})"
-        )
-    margin = ""
-    if score.low is not None and score.high is not None:
-        margin = f"95% interval {max(score.low, 0.0):.1%} to {score.high:z.1%}, "
-    return (
-        f"a model trained on the release is {score.share:z.1%} as good as on the original "
-        f"({margin}{scores}, {guessing}{seen})"
-    )
+        verdict = "there are too few test records to measure how good a model trained on the "
+        verdict += "release is"
+        margin = "" if score.margin is None else f" ±{score.margin:.4f}"
+        figures.append(f"difference {score.release - score.original:+z.4f}{margin}")
+    elif score.share is None:
+        verdict = f"models cannot be compared, because those of the original predict {score.target}"
+        verdict, seen = f"{verdict} no better than guessing", ""
+    elif score.share <= 0:
+        verdict = f"a model trained on the release predicts {score.target} no better than guessing"
+    else:
+        verdict = f"a model trained on the release is {score.share:z.1%} as good as on the original"
+        if score.low is not None and score.high is not None:
+            figures.insert(0, f"95% interval {max(score.low, 0.0):.1%} to {score.high:z.1%}")
+    return f"{verdict} ({', '.join(figures)}, guessing {score.guessing:.4f}{seen})"

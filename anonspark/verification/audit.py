@@ -40,19 +40,19 @@ def audit_release(
     signers: str | None = None,
     table: str | None = None,
 ) -> Verification:
-    """Measure what the files of a release keep of its promise, and how attacks on it end.
+    """Measure from its files what a release keeps of its promise, and how attacks on it end.
 
-    ``release`` is the directory that ``output.path`` named, or a table of another tool. Required is
-    what ``configuration`` says, else what the manifest promises, and of a table without a manifest
-    what ``roles`` say. ``original`` is the path of the table that the release was made of,
-    ``population`` that of a table of people, with the quasi-identifiers as columns, that an
+    ``release`` is the directory that ``output.path`` named, or a table of another tool. The
+    requirements are those of ``configuration``, else those that the manifest promises, and without
+    a manifest those of ``roles``. ``original`` is the path of the table that the release was made
+    of, ``population`` that of a table of people, with the quasi-identifiers as columns, that an
     attacker has. ``signers`` is a local file of the allowed signers: without it no signature is
     checked. ``table`` names a table of a catalog that should have the same records. Raises
     ConfigurationError if a file that a criterion needs cannot be used, DataError if there is no
-    complete release, columns lack, or tables cannot be read, and GuaranteeError if the manifest or
-    another file is damaged.
+    complete release, columns are missing, or tables cannot be read, and GuaranteeError if the
+    manifest or another file is damaged.
 
-    One job that reads every file of the release once as bytes
+    One job reads every file of the release once as bytes
     (:func:`~anonspark.verification.proof.release_files.read_contents`). One pass over the published
     files and one shuffle of class sizes. Two more jobs for each sensitive attribute, two passes
     over the population for delta-presence, and the jobs of
@@ -77,7 +77,7 @@ def audit_release(
 def compare_table(
     engine: Engine, opened: OpenedRelease, proof: Verification, name: str
 ) -> Verification:
-    """Add what a table has otherwise than a release, whose manifest names its partition.
+    """Add a failure if a table of a catalog has other records than the release in its partition.
 
     Costs as :func:`~anonspark.verification.proof.classes.count_published_classes` of the partition.
     Raises ConfigurationError if the engine has no catalogs, DataError if there is no such table.
@@ -88,11 +88,11 @@ def compare_table(
         table = engine.named_table(name, output.get("table_partition", {})).read()
         names, columns = (
             opened.data.schema.names,
-            {each.lower(): each for each in table.schema.names},
+            {column.lower(): column for column in table.schema.names},
         )
-        if columns.keys() == {each.lower() for each in names}:
+        if columns.keys() == {column.lower() for column in names}:
             # In one order, and by the same names.
-            table = table.select({each: columns[each.lower()] for each in names})
+            table = table.select({column: columns[column.lower()] for column in names})
             counted = count_published_classes(table, opened.claim.columns)
             if counted.fingerprint == proof.published.fingerprint:
                 return proof
@@ -156,11 +156,11 @@ def audit_table(
 ) -> Verification:
     """Measure what published records keep of a claim. See :func:`audit_release`.
 
-    A run calls it on what it has staged, a stranger on what is published: the records are
-    recounted, attacked with other tables, and the statements about them are compared with both.
+    A run calls it on what it has staged, ``verify`` on what is published. The records are counted
+    again and attacked with other tables, and the statements about them are compared with both.
     ``name`` and ``where`` name the release and its records, ``trials`` is that of
-    :func:`~anonspark.verification.proof.sensitive_figures.measure_sensitive`, ``published`` are
-    the classes if they are counted already: a run counts more in the same pass.
+    :func:`~anonspark.verification.proof.sensitive_figures.measure_sensitive`, and ``published`` are
+    the classes if they are counted already, because a run counts more in the same pass.
     """
     tables = {"original": original, "population": population}
     _require_columns({*claim.names, *data.schema.names}, tables)

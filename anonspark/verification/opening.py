@@ -48,11 +48,10 @@ def open_release(
     matched: bool = False,
     signers: str | None = None,
 ) -> OpenedRelease:
-    """Open a release, and look at its files.
+    """Open a release, check its files, and find what it has to keep.
 
-    Parameters and errors are those of :func:`anonspark.verification.audit.audit_release`.
-    ``matched`` says whether labels will be compared with values of other tables, which takes all
-    hierarchies.
+    Parameters and errors are those of :func:`anonspark.verification.audit.audit_release`. With
+    ``matched`` labels will be compared with values of other tables, which takes all hierarchies.
     """
     files = engine.files
     release = release.rstrip("/")
@@ -62,7 +61,7 @@ def open_release(
         if roles is not None:
             raise ConfigurationError(
                 f"{', '.join(roles.options)}: found for a release with a manifest, which "
-                "says the same. Leave them out, or require more with --config"
+                "sets them. Leave them out, or require more with --config"
             )
     claim: Claim | None = None
     signature = None

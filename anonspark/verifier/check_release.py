@@ -22,14 +22,17 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import dataset
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import dataset
+except ImportError:
+    print("cannot be read: Python has no pyarrow here. Call: python -m pip install pyarrow")
+    sys.exit(2)
 
 MANIFEST, SIGNATURE = "manifest.json", "manifest.json.sig"
 METRICS = "metrics/(summary|rounds|classes|attributes|privacy|risk|nodes)"
-MORE = r"copies/[^/]+\.csv"
-TEXTS = rf"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html|{MORE}"
+TEXTS = r"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html|copies/[^/]+\.csv"
 LAYOUT = re.compile(rf"(data|left_out|{METRICS})/(_SUCCESS|part-[^/]*\.(parquet|orc))|{TEXTS}")
 SIGNED = (
     rb"-+BEGIN SSH SIGNATURE-+\n(\S{70}\n){3}\S{28}[AEIMQUYcgkosw048]=\n-+END SSH SIGNATURE-+\n"
@@ -37,7 +40,7 @@ SIGNED = (
 BATCH = 2**16  # records, or rows of counts, that are looked at together
 NEVER = """labels: whether they are true (anonspark verify --original), or are labels at all
 bytes and metadata that no reader of tables shows, and what other files than those of data/ say
-delta-presence, who has which pseudonym, and criteria that take more than these files have, as:"""
+delta-presence, who has which pseudonym, and criteria that take more than these files have"""
 
 
 class Release:
@@ -308,9 +311,9 @@ def check_promises(release: Release) -> None:
 
 def main(arguments: list[str]) -> int:
     """Check a release, print what came out, and return the exit code."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", nargs="?", default=".")
-    parser.add_argument("--signers", default="")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", default=".", help="of the release, this one if none")
+    parser.add_argument("--signers", default="", help="a file of allowed signers, as of OpenSSH")
     try:
         release = Release(**vars(parser.parse_args(arguments)))
         if release.manifest["form"] != 2 or release.format not in ("parquet", "orc"):
@@ -323,8 +326,9 @@ def main(arguments: list[str]) -> int:
         print(f"cannot be read: {type(error).__name__}")
         return 2
     for title in "proven", "refused", "not checked":
-        text = "\n  ".join([f"{title}:", *getattr(release, title.replace(" ", "_"))])
-        print(text.encode("ascii", "backslashreplace").decode())  # whatever terminal it is
+        if texts := getattr(release, title.replace(" ", "_")):
+            print("\n  ".join([f"{title}:", *texts]).encode("ascii", "backslashreplace").decode())
+    print("THE RELEASE DOES NOT HOLD" if release.refused else "all that was checked holds")
     return 1 if release.refused else 0
 
 

@@ -281,8 +281,13 @@ def test_a_published_run_is_not_run_again(
     assert "published already" in outcome.err
     assert outcome.out.startswith("Nothing left to do: release night of ")
     assert contents(tmp_path) == before
-    for other in (["--run-id", "day"], ["--run-id", "night", "--set", "privacy.k=6"]):
+    for other, settings in (
+        (["--run-id", "day"], ""),
+        (["--run-id", "night", "--set=privacy.k=6"], ", made with another privacy.k"),
+        (["--resume", "--set=privacy.k=6"], ", made with another privacy.k"),
+    ):
         outcome = cli.ends(2, "run", configuration, *other, says="exists already")
+        assert f"It is the release of run night{settings}\n" in outcome.err
     end()
     overwriting = ["--set", "output.mode=overwrite", "--run-id", "night", "--no-progress"]
     cli.ends(0, "run", configuration, *overwriting)

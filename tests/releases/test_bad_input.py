@@ -159,6 +159,11 @@ class TestWrongData:
         columns["height"][2:4] = [None, float("nan")]
         refused_table(columns, "the input has 4, 2 more were dropped for missing values")
 
+    def test_a_column_without_values_is_named(self, refused_table: Refused) -> None:
+        columns = people()
+        columns["height"] = pa.nulls(len(columns["height"]), pa.float64())
+        refused_table(columns, "attributes.height: 40 of 40 values are missing. Complete them")
+
     @pytest.mark.parametrize(
         ("value", "data_type"), [("inf", pa.float64()), ("-inf", pa.float32())], ids=str
     )
@@ -199,7 +204,7 @@ class TestWrongData:
         (tmp_path / "input.csv").write_text("age,disease,age\n" + "41,flu,42\n" * 9)
         refused(
             3,
-            "has 2 columns that Spark cannot distinguish, 'age', 'age'",
+            "has 2 columns of one name, 'age', 'age'",
             input={"path": str(tmp_path / "input.csv")},
             attributes={"age": "quasi_identifier"},
         )

@@ -449,6 +449,7 @@ def test_what_is_forged(case: str, release: Path, capsys: pytest.CaptureFixture[
     assert "Zebediah i" in text or "Zebediah" not in text
     assert text.isascii()
     assert "\x1b" not in text
+    assert text.splitlines()[-1] == "THE RELEASE DOES NOT HOLD"
     outcome = command(capsys, "verify", release, "--no-progress")
     if case not in OPEN:
         assert outcome.code == 4
@@ -463,7 +464,7 @@ OPEN = {"raw.csv, listed", "table of people, listed"}
 
 def test_it_is_short_and_needs_nothing_of_ours() -> None:
     text = SOURCE.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 335
+    assert len(text.splitlines()) <= 336
     imported = {
         name.partition(".")[0]
         for node in ast.walk(ast.parse(text))
@@ -491,6 +492,24 @@ def test_the_copy_in_a_release_runs_alone(release: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "0 classes break" in done.stdout
+    assert "refused:" not in done.stdout
+    assert not any(line.endswith("as:") for line in done.stdout.splitlines())
+    assert done.stdout.splitlines()[-1] == "all that was checked holds"
+
+
+def test_it_helps_and_says_what_it_needs(release: Path) -> None:
+    command = [sys.executable, "-I", "-S", VERIFIER]
+    without = subprocess.run(command, cwd=release, capture_output=True, text=True)
+    assert (without.returncode, without.stderr) == (2, "")
+    assert without.stdout.splitlines() == [
+        "cannot be read: Python has no pyarrow here. Call: python -m pip install pyarrow"
+    ]
+    helped = subprocess.run(
+        [sys.executable, VERIFIER, "--help"], cwd=release, capture_output=True, text=True
+    )
+    assert helped.returncode == 0
+    for words in ("what a release of anonspark promises", "a file of allowed signers"):
+        assert words in " ".join(helped.stdout.split())
 
 
 # Without the paths of the environment, in which this package lies, but with that of pyarrow.

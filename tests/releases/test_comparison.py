@@ -276,9 +276,11 @@ def test_models_at_three_k(configuration: Path, tmp_path: Path, cli: Cli) -> Non
 
     # A second call runs nothing, and the last two lines are for people.
     shown = cli.ends(0, "compare", configuration, "--no-progress")
-    *_, there, sentence, remedy = shown.out.splitlines()
+    sentence, *_, there, remedy = shown.out.splitlines()
     assert there.startswith("0 runs, 12 reused. ")
+    # In a pipe it is there once.
     assert sentence.lower() == advice["sentence"].lower()
+    assert shown.out.lower().count(advice["sentence"].lower()) == 1
     done = f"--set {advice['set'][0]}" if advice["set"] else "nothing to set"
     assert remedy == f"To use it: {done}"
 
@@ -332,6 +334,11 @@ def test_another_model_has_to_be_worth_it() -> None:
     assert advise(unnamed, cells[:1]).sentence == (
         "at k = 5 su-mondrian (cuts at medians, outliers in further rounds), which is the default, "
         "loses least (loss 0.1000)"
+    )
+    auto = Trial(None, has_options=False, k=5, refused={})
+    assert advise(auto, cells[:1]).sentence.startswith(
+        "at k = 5 su-mondrian (cuts at medians, outliers in further rounds), which model: auto may "
+        "choose, too, loses least"
     )
     cells = [result("su-mondrian", 5, 0.1), result("microaggregation", 5, 0.06, None)]
     advice = advise(trial, [*cells, result("microaggregation", 10, 0.09)])

@@ -214,6 +214,26 @@ def test_public_tables_are_right_without_an_edit(
 
 
 @pytest.mark.usefixtures("folder")
+def test_values_that_are_no_numbers_are_counted(tmp_path: Path, cli: Cli) -> None:
+    ages = ["forty-two" if n % 60 == 7 else str(20 + n % 50) for n in range(300)]
+    write_rows(
+        tmp_path / "odd.csv",
+        [["age", "sex"], *([age, "fm"[n % 2]] for n, age in enumerate(ages))],
+        ",",
+    )
+    cli.ends(0, "init", "odd.csv", "--no-progress")
+    assert "5 values are no numbers, so all are texts" in (tmp_path / "odd.yaml").read_text()
+    # A grid of numbers: what is wrong are the values.
+    numbers = ("--set", "attributes.age={role: quasi_identifier, grid: 5}")
+    outcome = cli.ends(3, "check", "odd.yaml", *numbers)
+    assert "attributes.age: a text column in which 295 of 300 values are numbers" in outcome.err
+    # Without numbers the grid is.
+    wrong = ("--set", "attributes.sex={role: quasi_identifier, grid: 5}")
+    outcome = cli.ends(2, "check", "odd.yaml", *wrong)
+    assert "attributes.sex.grid: does not fit the column, whose kind is category" in outcome.err
+
+
+@pytest.mark.usefixtures("folder")
 def test_awkward_columns_get_a_configuration_that_checks(tmp_path: Path, cli: Cli) -> None:
     header = ["yes", "zip: code", "# children", "Größe", "born", "ccy"]
     cities = [f"c{number}" for number in range(60)]

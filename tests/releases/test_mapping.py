@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from commands import Cli
+from helpers import divided_classes, document_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +88,24 @@ def test_a_table_mapped_onto_itself(folder: Path) -> None:
     manifest = json.loads((folder / "old" / "manifest.json").read_text())
     assert again.summary["output_fingerprint"] == manifest["fingerprints"]["output"]
     assert again.summary["gcp"] == manifest["summary"]["gcp"]
+
+
+def test_too_many_classes_are_refused_before_the_input_is_read(folder: Path, cli: Cli) -> None:
+    manifest = json.loads((folder / "old" / "manifest.json").read_text())
+    classes = manifest["summary"]["published_classes"]
+    with divided_classes(classes):
+        release(folder, "now.parquet", "new", model=mapping(folder))
+    with divided_classes(classes - 1):
+        message = (
+            rf"model\.release: the release has {classes} classes, whose .* at most {classes - 1}"
+        )
+        with pytest.raises(ConfigurationError, match=message):
+            release(folder, "absent.parquet", "none", model=mapping(folder))
+        planned = document_file(
+            folder, document(folder, "now.parquet", "none", model=mapping(folder))
+        )
+        remedy = "Name one with a larger k, or one by full-domain"
+        cli.ends(2, "check", planned, "--plan", says=remedy)
 
 
 @pytest.mark.parametrize("style", ["interval", "bounds"])

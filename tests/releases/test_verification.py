@@ -368,6 +368,8 @@ def test_a_manifest_knows_its_records(tmp_path: Path, cli: Cli) -> None:
     assert len(outcome.out.splitlines()) <= 10
     details = cli("verify", release, "--details")
     assert "\nClaimed by the run, not proven\n" in details.out
+    assert re.search(r"^accepted average +0\.1000 ", details.out, re.M)
+    assert max(map(len, details.out.splitlines())) <= 140
     # Of another table it is not known that the release was changed.
     write_table(tmp_path / "other.parquet", {name: raw[name].tolist()[:60] for name in raw})
     outcome = cli.ends(4, "verify", release, "--original", tmp_path / "other.parquet")

@@ -155,6 +155,12 @@ def test_every_row_is_in_a_table(page: Path) -> None:
     assert rows + delimiters == len(written)
 
 
+def test_the_minimal_configuration_says_why_a_run_of_it_warns() -> None:
+    before, block, _ = (REPOSITORY / "README.md").read_text().partition("```yaml")
+    assert block
+    assert before.rstrip().endswith("It has no secret seed, so `run` warns. `init` draws one:")
+
+
 def test_pages_for_users_are_few_and_short() -> None:
     """Others are in the tab Research, which the search shows last."""
     navigation = (REPOSITORY / "mkdocs.yml").read_text().partition("\nnav:\n")[2]

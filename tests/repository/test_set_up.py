@@ -1,4 +1,4 @@
-"""What a clone is set up with: a Python, locked dependencies, and Adult as its originals."""
+"""What a clone is set up with: a Python, locked dependencies, Adult, and bugs on purpose."""
 
 from __future__ import annotations
 
@@ -252,3 +252,9 @@ def test_the_lock_can_be_read() -> None:
     assert "hadoop-client-minicluster-3.4.2.jar" in {one.file for one in locked}
     assert all(len(one.sha256) == 64 for one in locked)
     assert len({one.file for one in locked}) == len(locked)
+
+
+def test_every_bug_on_purpose_fits_the_source() -> None:
+    # A function that was renamed takes its mutants with it, and no night would say so.
+    mutants = runpy.run_path(str(REPOSITORY / "tools/mutants.py"))["list_mutants"]()
+    assert len({mutant.name for mutant in mutants}) == len(mutants) > 250

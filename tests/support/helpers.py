@@ -171,7 +171,7 @@ def divided_classes(
 ) -> Iterator[None]:
     """Share classes out over tasks if there are more than so few, as else more than 1,000,000."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(region_matching, "_MOST_CLASSES", most)
+        patch.setattr(region_matching, "MOST_CLASSES", most)
         patch.setattr(region_matching, "_LEAF_CLASSES", leaf_classes)
         patch.setattr(region_matching, "_SAMPLED", sampled)
         yield

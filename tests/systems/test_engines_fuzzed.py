@@ -35,9 +35,9 @@ SEED, CASES = int(os.environ.get("ENGINES_SEED", "57")), int(os.environ.get("ENG
 
 # What docs/install.md#differences lists, and the words of a message by which it is known.
 MAY_DIFFER = {
-    "If several files are faulty in their records, Spark may name another one of them": "line ",
-    "Spark refuses a Parquet file with a column of a type that it does not know": "which cannot be",
-    "Spark reads old days in ORC files that say how they count them": "by an old calendar",
+    "If several files contain faulty records, Spark may name any of them": "line ",
+    "Spark refuses a Parquet file with a column of an unknown type": "which cannot be",
+    "The local engine refuses days before 1582-10-15 and times before 1900": "by an old calendar",
 }
 
 Draw = Callable[[random.Random], Any]

@@ -32,6 +32,7 @@ from anonspark.layers.generalize.classes import _level
 from anonspark.layers.partition import cutting, median_cut
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.unit_counts import count_units, has_units, satisfied_by_people
+from anonspark.layers.publish import staging
 from anonspark.layers.publish.file_assignment import MoreThan, _LargeClasses
 from anonspark.pipeline.rounds import Residual
 from anonspark.pipeline.warnings.published_values import published_value_warnings
@@ -312,8 +313,8 @@ def as_floats(low: int, high: int) -> bool:
     return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 2).fine[0])
 
 
-def candidates_in_a_pair(candidates: int) -> int:
-    """Do so for two releases."""
+def candidates_in_a_pair(candidates: int, single_value: int = -1, figure: str = "below") -> int:
+    """Do so for two releases, of which the pairs may leave a single sensitive value."""
     side = SimpleNamespace(
         axes=["age"],
         regions=(),
@@ -326,10 +327,20 @@ def candidates_in_a_pair(candidates: int) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "anonspark.sharing.pairs.original.sum_candidates",
-            lambda *_: (np.full(3, candidates), np.full((3, 1), -1)),
+            lambda *_: (np.full(3, candidates), np.full((3, 1), single_value)),
         )
         (sums,) = look_up(iter([pa.record_batch({"age": [1, 2, 3]})]))
-    return int(sums["below"][0].as_py())
+    return int(sums[figure][0].as_py())
+
+
+def is_superseded(earlier: str, later: str) -> bool:
+    """Return whether a release counts as later, by when the runs of both started."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            staging, "read_manifest", lambda _, path: SimpleNamespace(document={"started": path})
+        )
+        paths = SimpleNamespace(replaced=earlier, output=later)
+        return staging._is_superseded(LocalEngine().files, paths)  # type: ignore[arg-type]
 
 
 def judged_by_the_verifier(fewest: int, *, people: bool) -> list[str]:
@@ -720,11 +731,16 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
         0,
     ),
     "days beside those of years that Python does not know": (
-        lambda: [_date_label(days) for days in (19_000, -800_000)],
-        ["2022-01-08", "-0221-09-04"],
+        lambda: [_date_label(days) for days in (19_000, -700_000, -800_000)],
+        ["2022-01-08", "0053-06-19", "-0221-09-04"],
     ),
     "a record without candidates": (lambda: candidates_of_a_record(0), 0),
     "a record without candidates in two releases": (lambda: candidates_in_a_pair(0), 0),
+    "a single value that has number 0": (lambda: candidates_in_a_pair(K, 0, "disclosed"), 3),
+    "releases of runs that started at one time, at no time, and in the other order": (
+        lambda: [is_superseded(*times) for times in (("1", "1"), ("", "1"), ("2", "1"))],
+        [True, False, False],
+    ),
     "classes of one record, in a proof": (
         lambda: [linkage_of((0, 2, 2), (1, 1, 1)), linkage_of((0, 1, 1), (1, 1, 1))],
         [[1, 1], [2, 2]],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -76,6 +77,7 @@ def _blocks(grid: Grid, comparison: Comparison) -> Iterator[Block]:
         f"reused. Figures and report: {comparison.path}"
     )
     if comparison.advice is not None:
-        # Once more where the eye is, for the table is long.
-        yield Text(f"{card.verdict[0].upper()}{card.verdict[1:]}", "strong")
+        if sys.stdout.isatty():
+            # Once more where the eye is, for the table is long.
+            yield Text(f"{card.verdict[0].upper()}{card.verdict[1:]}", "strong")
         yield Text(f"To use it: {comparison.advice.command_line or 'nothing to set'}")

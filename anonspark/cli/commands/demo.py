@@ -53,6 +53,7 @@ def demo(
     path, release, shown = chosen.work(generate_and_anonymize)
 
     def blocks(_: object) -> Iterator[Block]:
+        """Yield five people before and after, and the card of the release."""
         from anonspark.cli.display import record_blocks
         from anonspark.presentation.release import published_card
 

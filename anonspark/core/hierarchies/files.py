@@ -47,7 +47,7 @@ def parse_hierarchy(text: str, where: str) -> Hierarchy:
     r"""Read a hierarchy from the text of a CSV file. A byte order mark in front is ignored.
 
     ``where`` names the configuration key and the file in messages. Raises ConfigurationError with
-    everything that is wrong, line by line: at most 10 lines, the others are counted.
+    all problems, line by line: at most 10 lines, the others are counted.
 
     >>> parse_hierarchy("flu;viral;*\nburn;wound;*\n", "hierarchy").leaves
     ('flu', 'burn')
@@ -107,10 +107,10 @@ def _rows(text: str, delimiter: str) -> Iterable[_Row]:
 
 
 def _delimiter(text: str) -> str | None:
-    r"""Return the sign that cuts most lines into the same number of columns, at least two, or None.
+    r"""Return the sign that cuts most lines into the same number of columns, or None.
 
-    If several signs do equally well, prefer one that makes the last column constant, and an
-    asterisk at best.
+    The number is at least two. Of signs that do equally well, one that makes the last column
+    constant is preferred, and best an asterisk.
 
     >>> _delimiter("a, b;x;*\nc;y;*\n")
     ';'

@@ -23,8 +23,7 @@ from anonspark.core.arrays import Integers
 class Level(NamedTuple):
     """One level above the leaves: its groups in the order of the leaves.
 
-    ``starts`` are the codes of their first leaves, ascending; a group ends where the next one
-    begins.
+    ``starts`` are the codes of their first leaves, ascending; a group ends where the next begins.
     """
 
     starts: tuple[int, ...]
@@ -61,9 +60,9 @@ class Hierarchy:
     def from_rows(cls, rows: Sequence[Sequence[str]], height: int | None = None) -> Self:
         """Build a hierarchy from rows: each value, then its groups from fine to coarse.
 
-        The last label is the same in all rows, no value occurs twice, and no group lies in two
-        different ones. ``height``, the levels above the leaves, is needed only without rows.
-        Children of a group stand in the order of their first appearance.
+        The last label is the same in all rows, no value occurs twice, and a group lies in one group
+        only. ``height``, the levels above the leaves, is needed only without rows. Children of a
+        group keep the order in which they first appear.
         """
         columns = list(zip(*rows, strict=True)) if rows else [()] * ((height or 0) + 1)
         # In each column the labels are numbered as they first appear; coarse columns decide first.
@@ -189,9 +188,9 @@ def interval_hierarchy(
     """Build the hierarchy of half-open intervals, as in ``[20-25[`` and ``90+``, in numeric order.
 
     Values are different finite numbers, written in decimal, with or without an exponent. Each width
-    is a multiple of the one before, taken as it is written: 0.1 is a tenth. ``origin`` is an end of
-    intervals of all widths. Numbers from ``top`` on are one group at all levels, and intervals end
-    there at the latest.
+    is a multiple of the one before, taken as written: 0.1 is a tenth. ``origin`` is an end of
+    intervals of all widths. Numbers from ``top`` on are one group at all levels, and no interval
+    crosses it.
 
     >>> tree = interval_hierarchy(["23", "95", "20"], [5, 10], top=90)
     >>> tree.leaves, tree.levels[0].labels, tree.levels[1].labels
@@ -243,10 +242,10 @@ def _number_text(units: int, places: int) -> str:
 def prefix_hierarchy(values: Iterable[str], masked: Sequence[int]) -> Hierarchy:
     """Build the hierarchy of codes whose last characters are masked, as in ``061**``.
 
-    Codes hold no ``*``. If one has a single character, all have: its mask would be the label of
-    everything. ``masked`` is how many characters each level masks, ascending; a shorter code is
-    masked whole. Leaves are ordered by length, then by code point, because masking keeps the
-    length.
+    Codes hold no ``*``. If one has a single character, all have, because its mask would be the
+    label of everything. ``masked`` is the number of characters that each level masks, ascending. A
+    shorter code is masked as a whole. Leaves are ordered by length, then by code point, because
+    masks keep the length.
 
     >>> prefix_hierarchy(["06110", "06119", "06200"], [1, 2]).levels[0].labels
     ('0611*', '0620*')
@@ -280,10 +279,10 @@ def _masked(value: str, count: int) -> str:
 
 
 def calendar_hierarchy(values: Iterable[str], levels: Sequence[CalendarLevel]) -> Hierarchy:
-    """Build the hierarchy of dates: ``2020-01``, ``2020-Q1``, ``2020``, ``2020s``, by time.
+    """Build the hierarchy of dates by time: ``2020-01``, ``2020-Q1``, ``2020``, ``2020s``.
 
-    Dates are written as in ISO 8601; years may have more than four digits or a sign. ``levels`` go
-    from fine to coarse.
+    Dates are written as in ISO 8601, and years may have more than four digits or a sign. ``levels``
+    go from fine to coarse.
 
     >>> calendar_hierarchy(["2021-05-30", "1999-12-31"], ["quarter", "decade"]).levels[0].labels
     ('1999-Q4', '2021-Q2')

@@ -116,7 +116,7 @@ _SEQUENCES = [
 
 
 def disguise_of(values: Sequence[str]) -> str | None:
-    """Return what texts are that nearly all are days or numbers, or None if they are not.
+    """Return which type texts disguise, if nearly all are days or numbers, or None.
 
     ``date``, ``timestamp`` and ``number`` can be read if the type is declared, ``other date`` and
     ``other number`` cannot.
@@ -148,10 +148,10 @@ def disguise_of(values: Sequence[str]) -> str | None:
 
 
 def letters_misorder(values: Sequence[str]) -> bool:
-    """Return whether texts are surely ordered groups whose alphabetical order is another one.
+    """Return whether texts are surely ordered groups that the alphabet sorts in another order.
 
     Groups are surely ordered if they begin with numbers, or are grades, months, weekdays or the
-    like. A fifth of them, or one, may be something else, such as an unknown one.
+    like. A fifth of them, or one, may be something else, such as "unknown".
 
     >>> letters_misorder(["5-9", "10-14", "15-19"]), letters_misorder(["red", "green", "blue"])
     (True, False)

@@ -157,7 +157,9 @@ def words_of(name: str) -> list[str]:
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Return what the name of a column shows of its values, or None if it shows nothing.
+    """Return the kind and role of the values that the name of a column suggests, or None.
+
+    The first kind of :data:`_WORDS` that matches wins. A number of things is none of these kinds.
 
     >>> meaning_of("zip_code").kind, meaning_of("num_emails")
     ('postal code', None)
@@ -166,14 +168,14 @@ def meaning_of(name: str) -> Meaning | None:
     if words and words[0] in _COUNTED:
         return None
     # Words are also looked up in pairs: capital-gain, birthDate.
-    joined = ["".join(words[at : at + 2]) for at in range(len(words) - 1)]
+    joined = ["".join(words[index : index + 2]) for index in range(len(words) - 1)]
     for rank, (kind, role, words_of_kind) in enumerate(_WORDS):
         for word in words_of_kind.split():
             if not any(_says(part, word) for part in (*words, *joined)):
                 continue
             # The order, weight, place or country of a birth is no date of birth.
-            others = {part.replace(word, "", 1) for part in words}
-            if kind != "date of birth" or others <= _OF or any(map(_WHEN.fullmatch, others)):
+            rest = {part.replace(word, "", 1) for part in words}
+            if kind != "date of birth" or rest <= _OF or any(map(_WHEN.fullmatch, rest)):
                 return Meaning(kind, role, word, rank)
     if words and words[-1] in _NAMES and _is_of_person(words):
         return Meaning("name of a person", "identifier", words[-1], len(_WORDS))

@@ -162,10 +162,10 @@ KINDS = tuple(_FORMS)
 
 
 def recognize_values(texts: Sequence[str]) -> Form | None:
-    """Recognize the form of most of the different values of a column, or return None.
+    """Recognize the form that most of the different values of a column have, or return None.
 
-    It is the first form of :data:`KINDS` that a share of at least :data:`ENOUGH` of them has. Fewer
-    than :data:`FEWEST` values have no form.
+    It is the first of :data:`KINDS` that a share of at least :data:`ENOUGH` of them has. Fewer than
+    :data:`FEWEST` values have no form.
 
     >>> recognize_values([f"user{n}@example.org" for n in range(5)])
     Form(kind='e-mail address', share=1.0)

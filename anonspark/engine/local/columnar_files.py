@@ -84,7 +84,7 @@ def open_columnar(
 
 
 def _open_parquet(file: DataFile, content: Content) -> ColumnarFile:
-    """Open a Parquet file."""
+    """Open a Parquet file: its columns with Spark's types, and the function that reads a part."""
     with _parquet_file(content(file)) as opened:
         metadata, stored = opened.metadata, opened.schema_arrow
         kinds = {
@@ -157,7 +157,7 @@ def _texts_of(metadata: Any, names: Sequence[str]) -> list[str]:
 
 
 def _field_of_parquet(column: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> pa.Field:
-    """Return a column in the type that Spark reads it as.
+    """Return a column with the type as which Spark reads it.
 
     ``kinds`` has the physical and the logical type of each leaf by its path.
     """
@@ -176,7 +176,7 @@ def _field_of_parquet(column: pa.Field, kinds: Mapping[str, tuple[str, str]]) ->
 
 
 def open_orc(file: DataFile, content: Content) -> ColumnarFile:
-    """Open an ORC file, of which Hive leaves empty ones for tasks without records."""
+    """Open an ORC file. Hive leaves empty ones for tasks without records."""
     read = partial(_read_stripe, file, content)
     if not file.bytes:
         return ColumnarFile(file, pa.schema([]), 0, read)
@@ -194,7 +194,7 @@ def open_orc(file: DataFile, content: Content) -> ColumnarFile:
 
 
 def _type_in_orc(field: pa.Field) -> pa.DataType:
-    """Return the type that Spark reads a column of ORC as."""
+    """Return the type as which Spark reads a column of ORC."""
     stored = field.type
     # Spark's note on a column of a type that ORC does not have.
     spark_type = (field.metadata or {}).get(b"spark.sql.catalyst.type", b"").decode()
@@ -233,8 +233,8 @@ def reads_of(
 ) -> list[Read]:
     """Return the functions that read a file, one for each part.
 
-    ``columns`` are those of all files of the table, in their order: Hive's old ORC files number
-    theirs. ``inner`` has names, in small letters, of columns that are fields of structs.
+    ``columns`` are those of all files of the table, in order, because old ORC files of Hive only
+    number theirs. ``inner`` has lower-case names of columns that are fields of structs.
     """
     by_name: dict[str, str] = {name.lower(): name for name in file.schema.names}
     if file.schema.names and all(re.fullmatch(r"_col\d+", name) for name in file.schema.names):
@@ -250,7 +250,7 @@ def reads_of(
 def _stored_fields(
     schema: pa.Schema, by_name: Mapping[str, str], inner: Collection[str]
 ) -> dict[str, StructField]:
-    """Return the columns of a file, or fields in them, by the table's names in small letters."""
+    """Return the columns of a file, or fields inside them, by the table's lower-case names."""
     types = dict(zip(schema.names, schema.types, strict=True))
     stored_fields = {
         name: StructField(column, column, (), types[column])

@@ -67,7 +67,7 @@ def _is_full(error: BaseException) -> bool:
 
 @contextmanager
 def writing_output() -> Iterator[None]:
-    """Raise PublishingError if a disk is full, or the system refuses to write otherwise."""
+    """Raise PublishingError if a disk is full, or the system refuses to write."""
     try:
         yield
     except (OSError, *FAILURES) as error:
@@ -86,10 +86,10 @@ def writing_output() -> Iterator[None]:
 
 @contextmanager
 def reading_input(paths: tuple[str, ...], key: str) -> Iterator[None]:
-    """Translate errors of reading some paths, which a key with a colon named.
+    """Translate errors that occur while paths are read. ``key`` names them, with a colon.
 
-    Raises DataError if files vanished, are damaged, or cannot be reached, EnvironmentProblem if the
-    system refuses otherwise, and PublishingError if the disk of the staging directory is full.
+    Raises DataError if files vanished, are damaged, or cannot be reached, EnvironmentProblem for
+    other refusals of the system, and PublishingError if the disk of the staging directory is full.
     """
     where = key + ", ".join(paths)
     with writing_output():
@@ -149,9 +149,9 @@ class LocalInput(RecordInput):
         hierarchies: Mapping[str, Hierarchy],
         files: Files | None = None,
     ) -> LocalInput:
-        """Find the columns of attributes in a table, and the orders that its files bring.
+        """Plan how the columns of attributes are read from a table.
 
-        Raises DataError if columns are missing or there twice, or have types that cannot be
+        Raises DataError if columns are missing or ambiguous, or have types that cannot be
         published.
         """
         require_distinct(table.schema.names, configuration.attributes, "input")
@@ -307,7 +307,7 @@ class LocalEngine:
     def contents(
         self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
     ) -> LocalTable:
-        """Read the files below a directory, without hidden ones."""
+        """Read the visible files below a directory."""
         root = self.files.local_path(directory)
         paths = [
             path

@@ -58,7 +58,7 @@ def _reaching(path: str) -> Iterator[None]:
 
 
 def _local_path(address: str) -> Path:
-    """Return where an address is on the local disk. Raises ConfigurationError if it is elsewhere.
+    """Return the local path of an address, or raise ConfigurationError if it is elsewhere.
 
     >>> str(_local_path("file:/data/../out")), str(_local_path("///data"))
     ('/out', '/data')
@@ -204,10 +204,7 @@ class LocalFiles(Files):
             raise
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a directory with all that is in it.
-
-        Does nothing if neither is there.
-        """
+        """Delete a file, or a directory with its content, if it exists."""
         local = _local_path(path)
         if not _exists(local):
             return

@@ -12,9 +12,9 @@ from anonspark.engine.tasks import Batches
 
 
 def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
-    """Convert identifiers whose values have no hash, as UUIDs and times of day, to texts.
+    """Convert identifiers whose type has no hash, as UUIDs and times of day, to texts.
 
-    Maps stay, as they do in files. Raises DataError if the values of one cannot be read.
+    Maps stay unchanged. Raises DataError if values cannot be read.
     """
     schema = table.schema
     require_read(schema, names, "attributes.")

@@ -30,7 +30,7 @@ class RowIndex:
         self._hashes = hashes[self._order]
 
     def find(self, keys: pa.Table) -> npt.NDArray[np.int64]:
-        """Return the index of the row that is equal to each key, or -1 if none is, int64 (keys,).
+        """Return the index of the row that equals each key, or -1 if none does, int64 (keys,).
 
         The keys have the same columns in the same order.
         """

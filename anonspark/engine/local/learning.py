@@ -63,7 +63,7 @@ class LocalModel:
 
 
 def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
-    """Train each learner, or none without examples.
+    """Train each learner. Without examples the result is empty.
 
     ``examples`` are those of :meth:`anonspark.engine.protocol.Engine.learn`.
     """

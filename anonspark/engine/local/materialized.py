@@ -47,7 +47,7 @@ class Stage:
         self._lock = RLock()
 
     def make(self) -> None:
-        """Compute the rows, unless they are stored already. Runs the tasks."""
+        """Run the tasks and store their rows, unless they are stored already."""
         with self._lock:
             if self._waiting is not None:
                 return

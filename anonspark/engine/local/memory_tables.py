@@ -38,9 +38,9 @@ def memory_schema(table: pa.Table) -> pa.Schema:
 def with_days(table: pa.Table, configuration: Configuration | None = None) -> pa.Table:
     """Convert moments that are all midnights, and texts that are all ISO days, to days.
 
-    Midnights are those of the column's zone. A declared type of a configuration goes first, records
-    that are left out decide nothing, and only quasi-identifiers are read from texts. Raises
-    DataError if days are declared, and a moment is none.
+    Midnights are those of the column's zone. A declared type takes precedence, left-out records
+    decide nothing, and only texts of quasi-identifiers are converted. Raises DataError if days are
+    declared, and a moment is no day.
     """
     attributes = {} if configuration is None else configuration.attributes
     markers = () if configuration is None else ("", *configuration.input.missing_markers)

@@ -79,9 +79,9 @@ def open_files(
 ) -> Opened:
     """Open a table of files. See :meth:`anonspark.engine.protocol.Engine.open_table`.
 
-    Reads all footers, or all texts once if types are inferred. Raises DataError if a path does not
-    exist or cannot be opened in this format, or a file lacks a column, and ConfigurationError if
-    the format or an option is not known here.
+    Reads all footers, or all texts once to infer types. Raises DataError if a path does not exist
+    or cannot be opened in this format, or a file lacks a column, and ConfigurationError if the
+    local engine lacks the format or an option.
     """
     refuse_foreign(paths, data_format)
     if data_format.lower() not in FORMATS:

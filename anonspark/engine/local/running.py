@@ -57,7 +57,7 @@ class Runner:
     def run(
         self, sources: Sequence[Source], finish: Callable[[int, Batches], _Result]
     ) -> list[_Result]:
-        """Run tasks, wait for all of them, and return the results of ``finish`` task by task.
+        """Run tasks, wait for all of them, and return the results of ``finish`` in their order.
 
         ``finish`` takes a task's number and its batches. If tasks fail, the others stop, and the
         error of the failed task with the lowest number is raised.

@@ -54,7 +54,7 @@ class SpillStore:
         self._lock = threading.Lock()
 
     def put(self, batch: pa.RecordBatch) -> StoredBatch:
-        """Store a batch, and return the function that reads it."""
+        """Store a batch in memory, or in a file if memory is used up, and return its reader."""
         size = batch.nbytes
         if self._memory.take(size):
             with self._lock:
@@ -69,7 +69,7 @@ class SpillStore:
             file.flush()
         # The function must not hold the content.
         length = len(content)
-        return lambda: _unpacked(_read(file, start, length))
+        return lambda: pa.ipc.open_stream(_read(file, start, length)).read_next_batch()
 
     def clear(self) -> None:
         """Forget all batches. Those that were read stay valid."""
@@ -90,11 +90,6 @@ def _packed(batch: pa.RecordBatch) -> pa.Buffer:
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
     return sink.getvalue()
-
-
-def _unpacked(content: bytes) -> pa.RecordBatch:
-    """Read a batch of an Arrow stream."""
-    return pa.ipc.open_stream(content).read_next_batch()
 
 
 def _read(file: IO[bytes], start: int, length: int) -> bytes:

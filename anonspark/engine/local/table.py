@@ -104,7 +104,7 @@ class LocalTable(BatchTable):
     def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> LocalTable:
         """Apply a function that names a task for each row, and send each row to its task."""
         named = self.map_batches(function, schema)
-        return self._stage(named._sent(_named_task, tasks), schema)
+        return self._stage(named._sent(lambda batch: batch.column(TASK).to_numpy(), tasks), schema)
 
     def group(self, by: Sequence[str], tasks: int) -> LocalTable:
         """Bring rows that are equal in some columns into one task."""
@@ -224,7 +224,7 @@ class LocalTable(BatchTable):
         )
 
     def collect(self, most: int | None = None) -> pa.Table:
-        """Return all rows, or some of them."""
+        """Return all rows, or the first ``most``. Tasks stop once they have enough."""
         limit = math.inf if most is None else most
 
         def first(_: int, batches: Batches) -> list[pa.RecordBatch]:
@@ -294,11 +294,6 @@ class _OnWhole:
             whole = [conform(batch, self.schema) for batch in whole]
         rows = pa.Table.from_batches(whole, None if have_one_schema else self.schema)
         yield from self.function(rows).to_batches()
-
-
-def _named_task(batch: pa.RecordBatch) -> Any:
-    """Return the task that each row names."""
-    return batch.column(TASK).to_numpy()
 
 
 def _task_of_values(by: Sequence[str], tasks: int, batch: pa.RecordBatch) -> Any:

@@ -44,7 +44,7 @@ def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFi
 def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
     """Write a new ORC file of at least one batch.
 
-    Raises ConfigurationError if readers would misread some days or times, or not read them.
+    Raises ConfigurationError if readers would misread, or could not read, some days or times.
     """
     for field in schema:
         if pa.types.is_timestamp(field.type) and not field.type.tz:
@@ -60,7 +60,7 @@ def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
 
 
 def _as_in_orc(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield batches in the types of ORC.
+    """Convert batches to the types of ORC.
 
     Raises ConfigurationError for days and times of other calendars.
     """
@@ -110,20 +110,23 @@ def require_format(data_format: str) -> None:
 def publish_tasks(
     table: LocalTable, data_format: str, release: str, directory: str, aside: str
 ) -> list[PublishedFile]:
-    """Write a table. See :meth:`anonspark.engine.protocol.Table.publish`."""
+    """Write a table. See :meth:`anonspark.engine.protocol.Table.publish`.
+
+    Tasks write to ``aside``. Files that have records are then renamed, so numbers have no gaps.
+    """
     files = table.resources.files
     folder_aside = f"{aside}/{directory}"
     files.make_directory(folder_aside)
     write = _WRITERS[data_format]
 
-    def written(number: int, batches: Batches) -> PublishedFile | None:
+    def write_file(number: int, batches: Batches) -> PublishedFile | None:
         first = next((batch for batch in batches if len(batch)), None)
         if first is None:
             return None
         path = f"{files.local_path(folder_aside)}/{number:05d}"
         return write(chain([first], batches), table.schema, path)
 
-    written_files = table.resources.runner.run(table.sources(), written)
+    written_files = table.resources.runner.run(table.sources(), write_file)
     files.make_directory(f"{release}/{directory}")
     published = []
     for number, file in enumerate(filter(None, written_files)):

@@ -39,7 +39,7 @@ def can_aggregate_in_tasks(
 
 
 def _is_exact(schema: pa.Schema, figure: Aggregate) -> bool:
-    """Return whether a figure does not depend on the order of rows, nor on NaN or a collation."""
+    """Return whether an aggregate is the same for any order of rows, any NaN and any collation."""
     if figure.kind == "count":
         return True
     field = schema.field(figure.column)
@@ -65,11 +65,11 @@ def aggregate_in_tasks(
     figures: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
 ) -> PythonStage:
-    """Return one row for each group of rows that are equal in some columns, as Spark would.
+    """Aggregate rows in tasks of ours, with the result that Spark would return.
 
     :func:`can_aggregate_in_tasks` has to hold. ``task_keys``, int32 (parts,), are the keys that
-    Spark sends to each part of the groups. Each task aggregates its rows, so that one shuffle has a
-    row per group and task, but all rows for lists. A task holds the groups of its part.
+    Spark sends to each part of the groups. Each task first aggregates its rows, so that the shuffle
+    has one row per group and task, or all rows if lists are asked for. A task holds its groups.
     """
     schema = schema_of(rows.schema, by, figures)
     first, last = in_two_steps(by, figures, task_keys, schema)
@@ -187,9 +187,9 @@ def _aggregated(
     at_once: int = _ROWS_AT_ONCE,
     most: int | None = None,
 ) -> Iterator[pa.Table]:
-    """Aggregate batches to tables of groups, in which groups may still be divided.
+    """Aggregate batches to tables of groups. A group may still be divided among tables.
 
-    With ``most``, a table is yielded when more groups than half of it would wait.
+    With ``most``, a table is yielded as soon as more than half as many groups wait.
     """
     merged = [figure.merged for figure in figures]
     waiting: list[pa.Table] = []

@@ -25,7 +25,7 @@ _COLLECTOR_OPTION = "-XX:+UseParallelGC"
 
 
 def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """Return the settings of an embedded Spark, without keys that the defaults have."""
+    """Choose the settings of an embedded Spark, but for keys that the user's defaults have."""
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -62,8 +62,7 @@ def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, s
 def scratch_folder() -> Path:
     """Create the folder for Spark's temporary files, which hold raw data, for the owner alone.
 
-    It lives as long as the process: Spark's Java outlives sessions, and uses the folder of the
-    first.
+    It lives as long as the process: Spark's Java outlives sessions and uses that of the first.
     """
     scratch = Path(tempfile.mkdtemp(prefix="anonspark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
@@ -80,7 +79,7 @@ def _configuration_folder() -> Path | None:
 
 
 def read_spark_defaults() -> dict[str, str]:
-    """Read the user's spark-defaults.conf, a Java properties file, or nothing without one.
+    """Read the user's spark-defaults.conf, a Java properties file. Without one the result is empty.
 
     Raises EnvironmentProblem if it cannot be read.
     """

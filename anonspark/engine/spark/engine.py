@@ -191,7 +191,7 @@ class SparkEngine:
     def contents(
         self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
     ) -> SparkTable:
-        """Read the files below a directory, without hidden ones."""
+        """Read the visible files below a directory: path, SHA-256, and content or tail of each."""
         address = self.files.qualified(directory).rstrip("/")
         reader = self.session.read.format("binaryFile").option("recursiveFileLookup", "true")
         path = sf.col("path").substr(len(address) + 2, _LONGEST_PATH)
@@ -215,7 +215,7 @@ class SparkEngine:
 
     @contextmanager
     def running(self, run_id: str, progress: Progress) -> Iterator[None]:
-        """Run jobs as one group. Spark's interface shows the stage of each."""
+        """Run the jobs of a block as one group, described in Spark by the stage of the run."""
         if is_of_connect(self.session):
             jobs = tagged_jobs(self.session, f"anonspark-{run_id}")
             with jobs, running_tasks(progress), writing_output():

@@ -225,7 +225,7 @@ def opening_table(
 
     Raises ConfigurationError if Spark does not know the format, or the data source refuses its
     options, and DataError if the table cannot be opened. Errors that :func:`reading_input` and
-    :func:`environment_problem` explain better stay.
+    :func:`environment_problem` explain better are raised unchanged.
     """
     try:
         yield
@@ -289,7 +289,7 @@ def _opening_error(
 
 @contextmanager
 def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator[None]:
-    """Translate errors of reading some paths, which a key with a colon named.
+    """Translate errors that occur while paths are read. ``key`` names them, with a colon.
 
     Raises DataError if files vanished or cannot be decoded, and PublishingError if the disk of the
     staging directory is full.
@@ -366,7 +366,7 @@ def writing_output() -> Iterator[None]:
 
 @contextmanager
 def running_tasks(progress: Progress) -> Iterator[None]:
-    """Translate errors of tasks that failed each time, with the stage that was running.
+    """Translate errors of tasks that failed at every attempt, and name the stage that was running.
 
     Raises EnvironmentProblem if memory ran out, executors were lost, or workers have another Python
     or lack packages, and TaskFailure for another reason.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import reduce
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from anonspark.engine.struct_fields import struct_fields, with_field, with_struc
 
 
 def with_fields(table: DataFrame) -> DataFrame:
-    """Add the fields of a table's structs as columns. Files read only those that are selected."""
+    """Add the fields of a table's structs as columns. Spark only reads those that are selected."""
     # By position: a setting of the session decides how names are resolved.
     numbered = [f"column_{index}" for index in range(len(table.columns))]
     if (text := table.schema.json()).count('"void"'):
@@ -36,7 +36,7 @@ def with_fields(table: DataFrame) -> DataFrame:
     outer = iter(numbered)
     columns = [
         (
-            _field(sf.col(column_by_name[inner[name].column]), inner[name].path)
+            reduce(Column.getField, inner[name].path, sf.col(column_by_name[inner[name].column]))
             if name in inner
             else sf.col(next(outer))
         ).alias(name)
@@ -59,15 +59,10 @@ def _of_structs_alone(data_type: st.DataType) -> st.DataType:
     return _of_structs(data_type) if isinstance(data_type, st.StructType) else data_type
 
 
-def _field(column: Column, path: Sequence[str]) -> Column:
-    """Return a field of a struct at a path."""
-    return reduce(Column.getField, path, column)
-
-
 def with_lacking(
     table: DataFrame, lacking: Iterable[pa.Field], of_files: Iterable[pa.Schema]
 ) -> st.StructType:
-    """Return the schema of a table with columns, or fields of structs, that only some files have.
+    """Add columns, or fields of structs, that only some files have to the schema of a table.
 
     ``lacking`` are those of :func:`anonspark.engine.data_files.require_columns`, and ``of_files``
     the schemas of the files.

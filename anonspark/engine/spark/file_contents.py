@@ -56,6 +56,10 @@ _FAILURES = (PySparkException, Py4JError, FilesError, OSError, pa.ArrowException
 # is as fast.
 _BYTES_FOR_ONE = 4
 
+# Spark's reader divides a file by row groups, and rows take three times as long as a whole file. So
+# it is no faster with up to so many row groups, as with files of Spark, which mostly have one.
+_FEW_ROW_GROUPS = 3
+
 # Options that decide which files are read, but not how.
 _HARMLESS = ("modifiedafter", "modifiedbefore", "pathglobfilter", "recursivefilelookup")
 
@@ -84,7 +88,10 @@ class SourceFiles:
     level: int = logging.DEBUG
 
     def select(self, frame: DataFrame, columns: Mapping[str, str]) -> PythonStage | None:
-        """Return columns of the table under new names, or None if tasks cannot decode its files."""
+        """Return columns under new names, decoded by our tasks, or None if Spark must read them.
+
+        The reason for None is logged.
+        """
         schema = arrow_schema(frame.schema)
         chosen = pa.schema(map(schema.field, dict.fromkeys(columns.values())))
         session, names = frame.sparkSession, self.files.folders if self.files else ()
@@ -129,13 +136,13 @@ def decoded(
     decode: DecodeParquet,
     rows: Callable[[], DataFrame],
 ) -> PythonStage:
-    """Return the content of Parquet files: each is read by one task, or divided among tasks.
+    """Decode Parquet files in tasks of ours, which read one file each, or divide large files.
 
-    ``contents`` returns them as Spark's source ``binaryFile`` reads them, and ``rows`` as Spark
-    does.
+    ``contents`` opens the files with Spark's source ``binaryFile``, ``rows`` with Spark's reader.
     """
     sizes = [file.bytes for file in files]
-    if max(sizes, default=0) <= largest_whole_file(session, sizes):
+    is_local = all(file.address.startswith("file:") for file in files)
+    if not is_local or max(sizes, default=0) <= largest_whole_file(session, sizes):
         source = contents().select("content", "path")
     else:
         decode = replace(decode, shares=_shares(files, *sizes_of_tasks(session)))
@@ -167,9 +174,9 @@ def find_reason_for_rows(
     options: Mapping[str, str],
     columns: pa.Schema,
 ) -> str | None:
-    """Return why tasks cannot decode whole files, or None if they can.
+    """Return why tasks of ours cannot decode the files of a table, or None if they can.
 
-    ``columns`` are those that are read, with the types that Spark reads them as.
+    ``columns`` are those to read, with Spark's types.
     """
     if not isinstance(files, ParquetFooters):
         return "a table of another kind than Parquet files"
@@ -178,7 +185,7 @@ def find_reason_for_rows(
     if files.old_calendar and any(pa.types.is_temporal(column.type) for column in columns):
         return "days or times that may be those of an old calendar"
     if (reason := find_odd_setting(session)) or (
-        reason := find_odd_size(session, files.sizes, files.files)
+        reason := find_odd_size(session, files.sizes, files.files, _FEW_ROW_GROUPS)
     ):
         return reason
     try:
@@ -190,6 +197,9 @@ def find_reason_for_rows(
         ]
     except _FAILURES:
         return "a footer that cannot be read"
+    row_groups = footers[0].num_row_groups
+    if reason := find_odd_size(session, files.sizes, files.files, row_groups):
+        return reason
     return find_odd_column(footers, columns) or find_odd_share(footers[0], columns.names)
 
 
@@ -202,11 +212,13 @@ def find_odd_setting(session: SparkSession) -> str | None:
 
 
 def find_odd_size(
-    session: SparkSession, sizes: Sequence[int], addresses: Sequence[str]
+    session: SparkSession, sizes: Sequence[int], addresses: Sequence[str], row_groups: int
 ) -> str | None:
-    """Return why the sizes of files prevent decoding in tasks of ours, or None if they do not.
+    """Return what prevents decoding files in tasks of ours, or None if nothing does.
 
-    One task reads a file that is not on a disk. See :func:`largest_whole_file`.
+    On a disk files have any size: tasks read parts of them. Elsewhere one task reads a file as a
+    whole, so it must fit into memory and not delay the others (:func:`largest_whole_file`). With
+    few ``row_groups`` in the largest file, Spark's own reader would be no faster.
     """
     if not any(sizes):
         return "a table without files"
@@ -214,7 +226,7 @@ def find_odd_size(
         return None
     if max(sizes) > LARGEST_FILE:
         return f"a file of more than {LARGEST_FILE // 2**20} MiB"
-    if max(sizes) > largest_whole_file(session, sizes):
+    if row_groups > _FEW_ROW_GROUPS and max(sizes) > largest_whole_file(session, sizes):
         return "files that are too few, or of too different sizes, for the tasks that there can be"
     return None
 
@@ -274,12 +286,12 @@ def read_footer(files: Files, path: str, size: int) -> parquet.FileMetaData:
 
 
 def open_published_parquet(spark: SparkSession, path: str) -> PythonStage | None:
-    """Open Parquet files that we wrote to a directory, to be decoded in Python. No job.
+    """Open Parquet files that we wrote to a directory, to decode them in Python. No job.
 
-    Returns None if only Spark's reader can read them: there are none, one is too large or damaged,
-    or they have columns or footers that we do not write. The driver lists the files and reads the
-    footer of the first one by name, as Spark's reader does. The others' types are checked when they
-    are decoded.
+    Returns None if only Spark's reader can read them: there are no files, one is too large or
+    damaged, or they have columns or footers that we do not write. The driver lists the files and
+    reads the footer of the first one by name, as Spark's reader does. The types of the others are
+    checked when they are decoded.
     """
     files = files_of(spark)
     if not files.exists(path):
@@ -293,11 +305,12 @@ def open_published_parquet(spark: SparkSession, path: str) -> PythonStage | None
         root = files.qualified(path)
         listed = [DataFile(f"{root}/{name}", size) for name, size in sizes.items()]
         addresses = [file.address for file in listed]
-        if find_odd_size(spark, [*sizes.values()], addresses) or find_odd_setting(spark):
+        if not sizes or find_odd_setting(spark):
             return None
         first = min(sizes)
-        schema = _published_schema(read_footer(files, f"{path}/{first}", sizes[first]))
-        if schema is None:
+        footer = read_footer(files, f"{path}/{first}", sizes[first])
+        schema, groups = _published_schema(footer), footer.num_row_groups
+        if schema is None or find_odd_size(spark, [*sizes.values()], addresses, groups):
             return None
 
         def contents() -> DataFrame:

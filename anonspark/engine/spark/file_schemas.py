@@ -138,10 +138,7 @@ def read_file_schemas(
 def _listed(
     files: Sequence[str], texts: Sequence[str], merged: str, folders: Sequence[str]
 ) -> ListedSchemas:
-    """Return the columns of ORC or Avro files, from those of each file and the merged ones.
-
-    All are given in Spark's JSON.
-    """
+    """Collect the columns of ORC or Avro files from Spark's JSON of each file and of all merged."""
     schemas: dict[str, int] = {}
     # Not all file systems list their files by name.
     described = sorted(zip(files, texts, strict=True))
@@ -183,7 +180,7 @@ def _folders_of(relation: Any) -> list[str]:
 
 
 def _by_connect(table: DataFrame, data_format: str, folders: Sequence[str]) -> FileSchemas | None:
-    """Read the columns of each file through Spark Connect."""
+    """Read the columns of each file through Spark Connect, or return None for other formats."""
     if data_format not in _CONNECT_FORMATS:
         return None
     spark, files = table.sparkSession, input_files(table)
@@ -273,7 +270,7 @@ def _footers(
     *,
     old_calendar: bool,
 ) -> ParquetFooters:
-    """Return the columns of Parquet files from the different footers and the index of each."""
+    """Collect the columns of Parquet files from different footers, and the footer of each file."""
     # Columns that are one schema for Spark may be stored in several ways.
     schemas: dict[str, int] = {}
     for text in texts:
@@ -292,9 +289,9 @@ def _footers(
 
 
 def _stored_types(columns: str) -> dict[str, tuple[str, str]]:
-    """Return how columns are stored that Spark reads as numbers, and whether times have a zone.
+    """Return the storage of columns whose numbers are times, and whether these have a zone.
 
-    ``columns`` are those of a footer in its words.
+    ``columns`` is the part of a footer that describes them.
 
     >>> _stored_types("  optional int64 seen (TIMESTAMP(NANOS,true));")
     {'seen': ('timestamp[ns]', 'true')}
@@ -343,10 +340,10 @@ def _of_orc(spark: SparkSession, relation: Any, statuses: Any) -> list[str]:
 
 
 def require_known_calendar(table: DataFrame, selection: WantedColumns, where: str) -> None:
-    """Check that no ORC file has old days unless it names its calendar: Spark would shift them.
+    """Raise DataError if an ORC file has old days without the name of its calendar.
 
-    One job if days or times are wanted. Reads the footers of files with old ones again. Raises
-    DataError.
+    Spark would shift such days. One job if days or times are wanted. Footers of files with old days
+    are read again.
     """
     limits = [
         (field.name, sf.lit(_FIRST[type(field.dataType)]))

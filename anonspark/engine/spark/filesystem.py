@@ -54,8 +54,7 @@ _OBJECT_STORES = frozenset({"s3", "s3a", "gs"})
 def _reaching(path: str) -> Iterator[None]:
     """Translate errors of Hadoop about a path.
 
-    Raises ConfigurationError, with the path, if it cannot be reached, and EnvironmentProblem if it
-    may be reached another time.
+    Raises EnvironmentProblem for a fault that may pass, else ConfigurationError with the path.
     """
     try:
         yield
@@ -79,7 +78,7 @@ def _refusal_of(error: Exception, path: str) -> Exception:
 
 
 def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Raise FilesError for errors of Hadoop. The error of a Java that ended stays."""
+    """Decorate a method to raise FilesError for errors of Hadoop, unless its Java has ended."""
 
     @wraps(method)
     def translated(*arguments: _P.args, **named: _P.kwargs) -> _R:
@@ -149,7 +148,7 @@ class FileSystem(Files):
         return address.removeprefix("file:") if address.startswith("file:") else None
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do, or None if it can."""
+        """Return why a file or directory is unsafe to use, with a remedy, or None if it is safe."""
         local = self.local_path(path)
         if local is not None:
             return fault_at(local, access)
@@ -266,7 +265,7 @@ class FileSystem(Files):
             return sorted(str(status.getPath().toString()) for status in statuses)
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
-        """Return relative path and bytes of every file of a directory, at any depth, sorted."""
+        """List the relative path and bytes of every file of a directory, at any depth, sorted."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             # A status of viewfs does not print its path.
@@ -294,7 +293,7 @@ class FileSystem(Files):
         return str(self._open(path)[0].getUri().getScheme()) in _OBJECT_STORES
 
     def rename(self, source: str, target: str) -> None:
-        """Rename a file or directory. The target must not exist."""
+        """Rename a file or directory to a path that must not exist."""
         file_system, source_path = self._open(source)
         target_path = self._open(target)[1]
         if file_system.exists(target_path):
@@ -323,7 +322,7 @@ class FileSystem(Files):
             raise OSError(f"cannot rename {source} to {target}: it is there already")
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:
-        """Write a small file aside and rename it, so that readers never see a part of it."""
+        """Replace a small file by way of a temporary one, so that readers never see a part."""
         local = self.local_path(path)
         if local is not None:
             LocalFiles().replace(local, content, temporary)
@@ -345,10 +344,7 @@ class FileSystem(Files):
             raise
 
     def _rename_over(self, source: str, target: str) -> bool:
-        """Rename a file in one step, also over another one.
-
-        Returns False if that is not certain.
-        """
+        """Rename a file over another one in one step, or return False if that is uncertain."""
         file_system, source_path = self._open(source)
         if not str(file_system.getScheme()).endswith("hdfs"):
             return False
@@ -377,7 +373,7 @@ class FileSystem(Files):
             file_system.delete(java_path, True)
 
     def create_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that must not exist: of several writers one succeeds."""
+        """Write a small UTF-8 file that must not exist: only one of several writers succeeds."""
         file_system, java_path = self._open(path)
         # Without a conditional write an object store checks first and writes when closing.
         conditional = file_system.hasPathCapability(java_path, _CONDITIONAL)

@@ -19,10 +19,10 @@ from anonspark.engine.values.value_texts import hashed_as, read_values
 
 
 def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration) -> DataFrame:
-    """Replace identifiers by keyed hashes, which only show which records share one.
+    """Replace identifiers by keyed hashes, which only show which records share a value.
 
     Takes the table of :func:`anonspark.engine.spark.reading.select_attributes`. The key is drawn
-    here and stored nowhere, so that nobody can try names. Missing ones are null. Lazy, no shuffle.
+    here and stored nowhere, so nobody can test names. Missing values are null. Lazy, no shuffle.
     """
     names = configuration.identifiers
     if not names:

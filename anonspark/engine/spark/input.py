@@ -53,9 +53,9 @@ class SparkInput(RecordInput):
         hierarchies: Mapping[str, Hierarchy],
         files: Files | None = None,
     ) -> SparkInput:
-        """Find the columns of attributes in a table, and the orders that its files bring.
+        """Select the columns of attributes from a table, and plan how each is read.
 
-        Raises DataError if columns are missing or there twice, or have types that cannot be
+        Raises DataError if columns are missing or ambiguous, or have types that cannot be
         published.
         """
         selected = select_attributes(table.frame, configuration)

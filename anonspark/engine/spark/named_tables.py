@@ -41,10 +41,10 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 def current_version(
     spark: SparkSession, paths: Sequence[str], data_format: str, options: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the option that reads a table as it is now, whatever is written to it afterwards.
+    """Return the option that reads the version of a table that is current now, also later.
 
-    It is empty if the format keeps no versions, the options name one, or the table has none yet. Of
-    Delta the log is listed, or the catalog is asked. Of Iceberg a job reads one row of metadata.
+    It is empty if the format keeps no versions, the options name one, or the table has none yet.
+    For Delta the log is listed, or the catalog is asked. For Iceberg a job reads metadata.
     """
     kind = data_format.lower()
     lower_names = {name.lower() for name in options}
@@ -74,11 +74,11 @@ def current_version(
 def open_catalog_table(
     spark: SparkSession, paths: Sequence[str], options: Mapping[str, str], key: str
 ) -> DataFrame:
-    """Open a table by its name in a catalog, at the version that options name, if they do. Lazy.
+    """Open a table by its name in a catalog, at the version that the options name, if any. Lazy.
 
     Spark before version 4 would ignore options of its reader, so SQL names the version. ``key`` is
-    what named the table. Raises DataError if it is no name, ConfigurationError if there are other
-    options than ``versionAsOf`` or ``timestampAsOf``, and Spark's error if there is no such table.
+    the setting with the name. Raises DataError if it is malformed, ConfigurationError for options
+    other than ``versionAsOf`` or ``timestampAsOf``, and Spark's error if there is no such table.
     """
     matched_name = ", ".join(paths)
     table_kind(spark, matched_name, key)
@@ -96,9 +96,9 @@ def open_catalog_table(
 
 
 def table_kind(spark: SparkSession, matched_name: str, key: str) -> str:
-    """Return the format of a table of a catalog, in small letters, empty of a view.
+    """Return the format of a table of a catalog, in small letters, or "" for a view.
 
-    Raises DataError if it is no name, because nothing else may come into SQL, and Spark's error if
+    Raises DataError if the name is malformed, because it becomes part of SQL, and Spark's error if
     there is no such table.
     """
     key = "input.table" if key == "input.path" else key
@@ -139,13 +139,17 @@ class SparkNamedTable:
     replaces: bool
 
     def require_writable(self) -> None:
-        """Check that records can be appended, or replaced."""
+        """Raise ConfigurationError if a run could neither append records once nor replace them."""
+        self._writable_kind()
+
+    def _writable_kind(self) -> str | None:
+        """Return the format of the table, or None if it is still to be created."""
         matched_name = self.name
         if not _NAME.fullmatch(matched_name):
             raise self._refusal("it is no name. Expected catalog.schema.table")
         with self._explained():
             catalog, kind = self.session.catalog, KINDS[0]
-            if catalog.tableExists(self.name):
+            if is_there := catalog.tableExists(self.name):
                 kind = table_kind(self.session, self.name, "output.table")
                 rows = self.session.sql(f"SHOW TBLPROPERTIES {matched_name}").collect()
                 if self.replaces and ("anonspark.output", "true") not in map(tuple, rows):
@@ -158,6 +162,7 @@ class SparkNamedTable:
             what = f"a table of {kind}, to which a killed run could append its records twice"
             remedy = "Expected Delta Lake or Iceberg, or output.table_mode: overwrite"
             raise self._refusal(f"it is {what if kind else 'a view'}. {remedy}")
+        return kind if is_there else None
 
     def read(self) -> SparkTable:
         """Return the records of the partition, without its columns."""
@@ -167,29 +172,35 @@ class SparkNamedTable:
         return SparkTable(table.drop(*self.partition), self.engine)
 
     def write(self, records: Table, note: Mapping[str, str]) -> bool:
-        """Write records, unless a commit has this note."""
+        """Write records in one commit that carries a note, or return False if one has it already.
+
+        A run that is repeated after a crash thus appends its records only once.
+        """
         frame, text = frame_of(records), json.dumps(note)
-        self.require_writable()
+        if (kind := self._writable_kind()) is None:
+            with self._explained():
+                self._create(frame)
+            kind = self._writable_kind()
         with self._explained():
-            self._create(frame)
-        self.require_writable()
-        with self._explained():
-            types = {c.name.lower(): c.dataType for c in self.session.table(self.name).schema}
+            schema = self.session.table(self.name).schema
+            types = {column.name.lower(): column.dataType for column in schema}
             if sorted(types) != sorted(map(str.lower, (*frame.columns, *self.partition))):
                 raise self._refusal("it has other columns than release and table_partition")
-            if (kind := table_kind(self.session, self.name, "output.table")) not in KINDS:
+            if kind not in KINDS:
                 self._replace(frame, text)
                 return True
-            run = json.dumps(dict(list(note.items())[:2]))[:-1]
-            earlier = [noted for noted in self._notes(kind) if noted.startswith(run)]
-            if text in earlier:
+            # The first two entries of a note name the run.
+            beginning = json.dumps(dict(list(note.items())[:2]))[:-1]
+            notes_of_run = [other for other in self._notes(kind) if other.startswith(beginning)]
+            if text in notes_of_run:
                 return False
-            if earlier and not self.replaces:
+            if notes_of_run and not self.replaces:
                 raise self._refusal("this run has appended other records. Delete them first")
-            parts = {n: sf.lit(v).cast(types[n.lower()]) for n, v in self.partition.items()}
-            # Delta's name for what a commit says of itself, and Iceberg's.
+            parts = self.partition.items()
+            values = {name: sf.lit(value).cast(types[name.lower()]) for name, value in parts}
+            # Delta's name for the note of a commit, and Iceberg's.
             options = {"userMetadata": text, f"snapshot-property.{_NOTE}": text}
-            writer = frame.withColumns(parts).writeTo(self.name).options(**options)
+            writer = frame.withColumns(values).writeTo(self.name).options(**options)
             if self.replaces:
                 writer.overwrite(sf.expr(self._condition()))
             else:
@@ -218,7 +229,7 @@ class SparkNamedTable:
         self.session.sql(alter)
 
     def _notes(self, kind: str) -> list[str]:
-        """Return what the commits say that the table keeps, in any order."""
+        """Return the notes of the commits that the table keeps, in any order."""
         if kind == "delta":
             matched_name = self.name  # checked before it is written
             rows = self.session.sql(f"DESCRIBE HISTORY {matched_name}").select("userMetadata")
@@ -231,7 +242,7 @@ class SparkNamedTable:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say why Spark refuses, without the values that its texts may hold."""
+        """Raise ConfigurationError with Spark's reason, without values that its texts may hold."""
         try:
             yield
         except (PySparkException, Py4JError) as error:

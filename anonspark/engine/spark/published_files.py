@@ -19,7 +19,7 @@ def write_table(
 ) -> list[PublishedFile]:
     """Write a table by Spark's writer to a new directory of a release, and list its files.
 
-    Each partition becomes a file, in their order, with the order of its rows. Files are written to
+    Each partition becomes a file, in order, and its rows keep their order. Files are written to
     ``aside`` until they get their names. Two jobs: the table, and the rows of each file. The driver
     reads the files for their hashes.
     """
@@ -46,9 +46,9 @@ def write_table(
 
 
 def _take_over(files: Files, aside: str, path: str, data_format: str) -> None:
-    """Move the files of a table to names that show only their order.
+    """Move the files of a table to names that only show their order.
 
-    Leaves the marks of a finished job behind, as a release has a mark of its own.
+    The marks of a finished job stay behind, because a release has a separate mark.
     """
     names = [name for name, _ in files.files_below(aside) if name.startswith("part-")]
     # Spark's names: part-00000-...

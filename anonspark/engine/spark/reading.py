@@ -57,8 +57,8 @@ def _open_database_table(
     """Open a table of the database at one JDBC address. Lazy, but Spark asks for the schema.
 
     One connection reads the state that the database shows to one statement. Raises
-    ConfigurationError if options ask for several connections, which may read different states, and
-    DataError if there is not one address.
+    ConfigurationError for options that ask for several connections, which may read different
+    states, and DataError unless there is one address.
     """
     if len(paths) != 1 or not paths[0].startswith("jdbc:"):
         raise DataError(
@@ -90,8 +90,8 @@ def _open_database_table(
 def select_attributes(table: DataFrame, configuration: Configuration) -> DataFrame:
     """Select the columns of the attributes, each once, in the order of the table.
 
-    The table may have fields of structs as columns. Raises DataError if columns are missing or
-    there twice, or have values that no task can read.
+    Fields of structs count as columns. Raises DataError if columns are missing or ambiguous, or
+    have values that no task can read.
     """
     table = with_fields(table)
     require_distinct(table.columns, configuration.attributes, "input")
@@ -101,9 +101,10 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     names = {*configuration.attributes, *configuration.privacy.unit}
     # By position: a setting of the session decides how names are resolved.
     numbered = [f"column_{index}" for index in range(len(table.columns))]
+    # Identifiers of types that cannot be read are null: they are not counted.
+    null = sf.lit(None).cast("string")
     chosen = [
-        # Identifiers of types that cannot be read are null: they are not counted.
-        (sf.lit(None).cast("string") if _is_unread(field) else sf.col(number)).alias(field.name)
+        (null if isinstance(field.type, UnreadType) else sf.col(number)).alias(field.name)
         for number, field in zip(numbered, schema, strict=True)
         if field.name in names
     ]
@@ -121,13 +122,8 @@ def _with_unread(schema: st.StructType) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _is_unread(field: pa.Field) -> bool:
-    """Return whether a column cannot be read."""
-    return isinstance(field.type, UnreadType)
-
-
 def _has_unread(data_type: st.DataType) -> bool:
-    """Return whether a type is, or has inside, one that neither Arrow nor a file has."""
+    """Return whether a type, or a type inside it, can neither be an Arrow column nor be stored."""
     match data_type:
         case st.UserDefinedType():
             return True

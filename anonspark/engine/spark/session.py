@@ -167,7 +167,7 @@ def _attach(master: str | None) -> SparkSession:
 
 
 def _connect(address: str) -> SparkSession:
-    """Open a session of a server of Spark Connect."""
+    """Open a session of a Spark Connect server, or fail soon if it does not answer."""
     if not address.startswith("sc://"):
         raise EnvironmentProblem(
             f"SPARK_REMOTE: found {address}. Expected the address of a server, as in sc://HOST:15002"
@@ -223,7 +223,7 @@ def _start(master: str | None, application_name: str) -> SparkSession:
 
 
 def _configure_embedded(session: SparkSession, defaults: Mapping[str, str]) -> None:
-    """Set the log, checksums and numbers of tasks of an embedded session, after its start."""
+    """Set log, checksums and default numbers of tasks of an embedded session that has started."""
     from anonspark.engine.spark.java_objects import java_class
 
     if find_log_configuration() is not None:

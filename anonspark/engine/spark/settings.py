@@ -258,7 +258,7 @@ _ERROR_LOGGERS = (
 def _query_errors_unlogged() -> Iterator[None]:
     """Keep pyspark from logging errors of queries, whose texts may hold values of the data.
 
-    From version 4 on Python logs them on standard error, and raises them, too.
+    From version 4 on pyspark logs them on standard error, and also raises them.
     """
     try:
         from pyspark.logger import PySparkLogger

@@ -36,7 +36,7 @@ _SCHEMA = pa.schema([(TASK, pa.int32()), (PARCEL, pa.binary())])
 def divide(
     rows: pa.Table, parts: npt.NDArray[np.int64], task_keys: npt.NDArray[np.int32]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the parcels of rows, one for each part that has some, as rows of :data:`PARCELS`.
+    """Pack the rows of each part, if it has any, into a parcel, and yield rows of :data:`PARCELS`.
 
     ``parts`` has the part of each row, int64 (rows,), and ``task_keys`` the key that Spark sends to
     each part, int32 (parts,).

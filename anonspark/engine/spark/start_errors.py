@@ -73,7 +73,7 @@ _KNOWN = (
 
 @contextmanager
 def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iterator[IO[bytes]]:
-    """Raise a plain error with a remedy if a start fails. Yields a file for the output of Java.
+    """Raise an error with a remedy if Spark does not start. Yields a file for the output of Java.
 
     The file has no name, and is gone when this process and Java have ended.
     """
@@ -96,7 +96,7 @@ def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iter
 
 
 def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> AnonsparkError:
-    """Explain why Spark did not start, by the output of Java and pyspark, and what to do.
+    """Explain why Spark did not start from the output of Java and pyspark, with a remedy.
 
     ``runtime`` is None if the Java was not chosen here.
     """

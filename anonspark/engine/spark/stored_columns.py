@@ -34,9 +34,9 @@ def read_stored_columns(
     selection: WantedColumns | None,
     path_key: str,
 ) -> DataFrame:
-    """Read a table whose columns are narrower or without values in some files, or in nanoseconds.
+    """Read a table whose files store a column as different types, without values or in nanoseconds.
 
-    ``load`` takes a schema, and files or None for all of the table. ``schema`` is that of Spark. A
+    ``load`` reads with a schema some files, or all of the table (None). ``schema`` is Spark's. A
     column gets the type that holds its values in all files, or text if it has no values. If no
     columns are selected, those that cannot be read are void, which is logged. Raises DataError if a
     wanted column has nanoseconds inside of others.
@@ -85,7 +85,7 @@ def read_stored_columns(
 
 
 def _types_as_read(schema: StructType, listed: FileSchemas) -> dict[str, StructField]:
-    """Return the columns, by names in small letters, in types that hold all files' values."""
+    """Return the columns, by lower-case name, in types that hold the values of all files."""
     columns: dict[str, list[pa.Field]] = {}
     for column in chain.from_iterable(listed.schemas):
         columns.setdefault(column.name.lower(), []).append(column)
@@ -105,7 +105,7 @@ def _types_as_read(schema: StructType, listed: FileSchemas) -> dict[str, StructF
 def _schema_as_stored(
     schema: StructType, of_file: pa.Schema, kinds: Mapping[str, str], read: Collection[str]
 ) -> StructType:
-    """Return the columns that Spark reads in files that store them in the same way."""
+    """Return the columns to read in files that store them alike, with the types that they store."""
     stored: dict[str, DataType] = {
         column.name.lower(): spark_type(column.type)
         for column in of_file

@@ -143,7 +143,7 @@ class SparkTable(BatchTable):
         return self._of(aggregate_in_tasks(self.content, by, figures, keys))
 
     def _aggregate_by_spark(self, by: Sequence[str], figures: Sequence[Aggregate]) -> SparkTable:
-        """Let Spark aggregate rows that it has, which the figures need to be equal to the last bit.
+        """Aggregate in Spark, for rows that Spark has and figures that are exact in any order.
 
         With 10M rows, handing them to tasks of ours first takes four times as long or more.
         """
@@ -179,7 +179,7 @@ class SparkTable(BatchTable):
     def select(self, names: Sequence[str] | Mapping[str, str]) -> SparkTable:
         """Return some columns, also under new names.
 
-        No others are decoded from files or handed over by Spark, which makes reading fast.
+        Files are only decoded, and Spark's rows only handed over, for these columns.
         """
         named = names if isinstance(names, Mapping) else {name: name for name in names}
         if (
@@ -229,9 +229,9 @@ class SparkTable(BatchTable):
     def stage_parts(
         self, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Write the rows to a new directory, with a directory for each part.
+        """Write the rows to a new directory, with a folder for each part, and add up sums by part.
 
-        A small job adds up sums afterwards: each task of a job with an Observation returns 50 kB.
+        A small job adds them up afterwards, because each task of an Observation returns 50 kB.
         """
         write_parts(self.frame, path, part)
         if not sums:
@@ -314,8 +314,8 @@ class _Addressed:
 def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:
     """Return for each partition an integer that Spark's hash partitioning sends there, int32 (n,).
 
-    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``. With the numbers
-    of tasks themselves some tasks would get several blocks and others none.
+    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``. If the numbers
+    of tasks were used as keys, some tasks would get several blocks and others none.
 
     >>> keys_for_partitions(2).tolist()
     [2, 0]

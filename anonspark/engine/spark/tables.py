@@ -160,7 +160,7 @@ def restricted(table: DataFrame, selection: WantedColumns | None) -> DataFrame:
 
 
 def _require_files(files: Files, address: TableAddress, data_format: str) -> None:
-    """Check that files are at all paths, that no table's log decides on them, and one has columns.
+    """Check that each path has files, that no table's log decides on them, and one has columns.
 
     Raises DataError, or ConfigurationError because of a log.
     """
@@ -187,7 +187,7 @@ def _with_columns_of_all(
     address: TableAddress,
     selection: WantedColumns | None,
 ) -> DataFrame:
-    """Read a table with the wanted columns of all files, and check these, not only the first one.
+    """Read a table with the wanted columns of all files, not only of the first, and check them.
 
     Raises DataError if a file lacks a column, or has it in another type, or in an old calendar.
     """
@@ -212,7 +212,7 @@ def _decoded_orc(
     addresses: Sequence[str],
     options: Mapping[str, str],
 ) -> PythonStage | None:
-    """Return ORC files as Python decodes them, as Spark reads none with points in time of a zone.
+    """Decode ORC files in Python if Spark cannot read them because of times with a zone.
 
     Returns None for other formats. Raises DataError with the first file, also of Parquet, whose
     footer cannot be read.
@@ -241,9 +241,9 @@ def _decoded_orc(
 def with_typed_folders(
     table: DataFrame, folders: Sequence[str], markers: Sequence[str] = ()
 ) -> DataFrame:
-    """Read the columns that folders name by our grammar, not by Spark's, from texts.
+    """Convert columns that are names of folders from texts to the types that our grammar finds.
 
-    ``markers`` are texts that mean missing.
+    Spark's rules differ. ``markers`` are texts that mean missing.
     """
     if not folders:
         return table

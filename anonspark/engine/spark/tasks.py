@@ -67,8 +67,7 @@ def _forget_archives() -> None:
 
     Before each task Spark has Python forget which modules there are, and Python then reads the
     directory of an archive again for every package that was imported from it: 0.1 s a task for
-    Spark's archive. An archive that is not in this cache is not read, and comes back when it is
-    needed.
+    Spark's archive. One that is not in this cache is only read when it is needed.
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):

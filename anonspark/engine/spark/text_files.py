@@ -49,22 +49,22 @@ def open_text_files(
 ) -> PythonStage:
     """Open a table of text files. See :func:`anonspark.engine.spark.tables.open_table`.
 
-    The driver lists the files, and reads the first line of one and of those that come as lines. One
-    job infers the types of columns, unless all are texts.
+    The driver lists the files, and reads the first line of the first file and of each large one.
+    One job infers the types of columns, unless all are texts.
     """
     system = files_of(spark)
     listed = find_files(system, address.paths, address.key, selection)
     files = listed.files
     reader = open_reader(address, listed, options, texts, selection, partial(first_line, system))
     limit = largest_whole_file(spark, [file.bytes for file in files])
-    lines = {
+    cut_files = {
         str(index): file
         for index, file in enumerate(files)
         if file.bytes > limit and _comes_as_lines(system, reader, file)
     }
-    by_origin = {file.address: file for file in files if file not in lines.values()} | lines
+    by_origin = {file.address: file for file in files if file not in cut_files.values()} | cut_files
     rows = _Rows(reader, by_origin, Counter(file.address for file in files))
-    contents = _contents(spark, address.paths, files, lines, limit)
+    contents = _contents(spark, address.paths, files, cut_files, limit)
 
     def infer() -> Forms:
         collected = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
@@ -74,9 +74,9 @@ def open_text_files(
         return Forms.of_texts(row.forms for row in collected)
 
     schema = read_schema(address, reader, infer)
-    whole = with_struct_fields(listed.schema(schema))
-    read = _ReadColumns(rows, schema, DataFiles((), listed.folders), whole)
-    return PythonStage(contents, read, whole, read.select)
+    full_schema = with_struct_fields(listed.schema(schema))
+    read = _ReadColumns(rows, schema, DataFiles((), listed.folders), full_schema)
+    return PythonStage(contents, read, full_schema, read.select)
 
 
 def first_line(system: Files, reader: Reader, file: DataFile) -> str:
@@ -87,12 +87,13 @@ def first_line(system: Files, reader: Reader, file: DataFile) -> str:
 
 
 def _comes_as_lines(system: Files, reader: Reader, file: DataFile) -> bool:
-    """Return whether a large file comes as lines. Its header is compared here then.
+    """Return whether Spark may divide a large file into lines among tasks.
 
-    Raises DataError if the header names other columns than that of the table's first file.
+    A task cannot compare the header, so it is compared here. Raises DataError if it names other
+    columns than that of the table's first file.
     """
     beginning = system.read_part(file.address, 0, 8)
-    # Among lines, one that names the separator would no longer be the first.
+    # Among divided lines, the one that names the separator would not be seen first.
     if b"sep=" in beginning.lower() or not reader.can_be_cut(file.address, beginning):
         return False
     if not isinstance(reader, CsvReader) or not reader.header:
@@ -101,7 +102,7 @@ def _comes_as_lines(system: Files, reader: Reader, file: DataFile) -> bool:
     names = [[name.lower() for name in reader.values(text)] for text in (line, reader.header_line)]
     if names[0] != names[1]:
         raise different_headers(reader.where)
-    # Among lines, only a header that equals the first file's is recognized.
+    # Tasks recognize a header by its text, which must be that of the first file.
     return line == reader.header_line
 
 
@@ -112,9 +113,9 @@ def _contents(
     lines: Mapping[str, DataFile],
     limit: int,
 ) -> DataFrame:
-    """Return the bytes of files, and the lines of others. Lazy.
+    """Load whole files as bytes, and large files that can be divided as lines. Lazy.
 
-    :data:`_ORIGIN` is the address of a file, or the key of the file of a line.
+    :data:`_ORIGIN` is the address of a file, or the key in ``lines`` of the file of a line.
     """
     frames = []
     binary = spark.read.format("binaryFile")
@@ -154,7 +155,7 @@ class _Rows:
     times: Mapping[str, int] = field(default_factory=dict)
 
     def blocks(self, batches: Batches) -> Iterator[tuple[Folders, Iterator[bytes]]]:
-        """Yield the values that folders name, with the blocks of a file or of adjacent lines."""
+        """Yield blocks of a whole file or of adjacent lines, with the values that folders name."""
         waiting: list[bytes] = []
         origin = ""
         for batch in filter(len, batches):

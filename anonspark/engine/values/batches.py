@@ -21,7 +21,7 @@ from anonspark.engine.values.value_texts import blank_rows, hashed_as, read_valu
 def conform(
     batch: pa.RecordBatch, schema: pa.Schema, *, dictionaries: bool = False
 ) -> pa.RecordBatch:
-    """Return the columns of a schema from a batch that may have more, in its order and types.
+    """Select the columns of a schema from a batch, in its order and with its types.
 
     With ``dictionaries``, columns may stay dictionaries of such values.
 

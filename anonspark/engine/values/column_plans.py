@@ -90,10 +90,10 @@ def plan_column(
     hierarchy: Hierarchy | None,
     brought_order: tuple[str, ...] = (),
 ) -> PlannedColumn | str:
-    """Decide how a quasi-identifier is read, by its column's stored type and its declaration.
+    """Decide how to read a quasi-identifier, by its stored type and its declaration.
 
-    Returns in words why the two do not go together, if so. ``hierarchy`` is that of a file, and
-    ``brought_order`` that of :class:`InputColumn`.
+    If these conflict, a text explains why. ``hierarchy`` is that of a file, and ``brought_order``
+    that of :class:`InputColumn`.
     """
     kind = kind_of(stored)
     if kind is None:
@@ -126,7 +126,7 @@ def plan_column(
 def _conflict(
     name: str, attribute: Attribute, stored: pa.DataType, kind: Kind, declared: str | None
 ) -> str | None:
-    """Return why a column's type and the declared one do not go together, or None if they do."""
+    """Explain why a column's type and the declared type conflict, or return None."""
     type_text = type_name(stored)
     if attribute.hierarchy == _TOP_ALONE and not declared and kind not in ("category", "boolean"):
         return (
@@ -149,9 +149,9 @@ def _conflict(
 def plan_columns(
     schema: pa.Schema, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
 ) -> list[PlannedColumn]:
-    """Decide how each quasi-identifier is read, with the hierarchies that files define.
+    """Decide how to read each quasi-identifier, with the hierarchies that files define.
 
-    Raises DataError if a column's type and the declared one do not go together.
+    Raises DataError if a column's type and its declaration conflict.
     """
     plans, problems = [], []
     for name in configuration.quasi_identifiers:
@@ -174,7 +174,7 @@ def plan_columns(
 
 
 def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
-    """Raise DataError if an attribute has no column in an input, given with fields of structs."""
+    """Raise DataError if an attribute has no column in the input. Fields of structs are columns."""
     available = schema.names
     index = (schema.metadata or {}).get(INDEX_NAMES, b"").decode().split("\0")
     if not available and index == [""]:
@@ -197,7 +197,7 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
 
 
 def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
-    """Return the error that no column has a name, with similar names."""
+    """Explain that no column has a name, and name similar ones."""
     for field in schema:
         for is_kind, kind in _MULTIPLE:
             if name.startswith(f"{field.name}{DOT}") and is_kind(field.type):
@@ -217,7 +217,7 @@ def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
 
 
 def require_types(schema: pa.Schema, configuration: Configuration) -> None:
-    """Raise DataError if a column has a type that an attribute of its role cannot have."""
+    """Raise DataError if the type of a column is unsuitable for the role of its attribute."""
     types = {field.name: field.type for field in schema}
     criteria = dict.fromkeys(criterion.attribute for criterion in configuration.privacy.criteria)
     problems = [

@@ -88,9 +88,8 @@ class CsvReader(TextLines):
         """Return the reader of a table whose first file begins with a line.
 
         Names of columns are those of the line, or ``_c0``, ``_c1`` and so on without a header. A
-        name that occurs twice, whatever the case of letters, gets the column's index behind it.
-        Raises DataError if a quoted name goes on in the next line, or quotes contradict the
-        options.
+        name that occurs twice, whatever its case, gets the column's index behind it. Raises
+        DataError if a quoted name goes on in the next line, or quotes contradict the options.
 
         >>> CsvReader(header=True).with_header("age,Age,,city").names
         ('age0', 'Age1', '_c2', 'city')
@@ -374,19 +373,18 @@ class CsvReader(TextLines):
         ]
 
     def schema(self, forms: Forms) -> pa.Schema:
-        """Return the columns with their types. Logs why texts that look like others stay texts."""
-        fields = []
-        for name in self.names or forms.columns:
-            kind, reason = type_of(forms.columns.get(name, {}))
-            fields.append(pa.field(name, kind))
-            if reason is not None and (self.attributes is None or name in self.attributes):
+        """Return the columns with their types. Logs why undeclared ones stay texts."""
+        types = {name: type_of(forms.columns.get(name, {})) for name in self.names or forms.columns}
+        for name, (_, reason) in types.items():
+            published = self.attributes is None or name in self.attributes
+            if reason and published and name not in self.declared:
                 key = self.where.partition(":")[0]
                 message = (
                     f"{key}: the column {name!r} stays text because of {reason}. If that means "
                     f"nothing, declare attributes.{name}.type"
                 )
                 log_once(logging.INFO, message, self.where)
-        return pa.schema(fields)
+        return pa.schema([(name, kind) for name, (kind, _) in types.items()])
 
     def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
         """Yield the records of blocks. See :meth:`TextLines.read`."""

@@ -24,13 +24,13 @@ Orders = Mapping[str, set[tuple[str, ...]]]
 
 
 def with_orders(schema: pa.Schema, files: Files | None, configuration: Configuration) -> pa.Schema:
-    """Add the orders that an input's Parquet files bring to its columns.
+    """Add the orders that the dictionaries of an input's Parquet files give to its columns.
 
     A quasi-identifier of texts without a declaration gets an order
-    (:func:`anonspark.engine.raw_columns.order_of`) if all files with the column agree in it. If
-    they do not, that is logged. ``files`` is None for an input without files. Reads the footer of
-    the first file and, of columns that have an order there, a dictionary of each row group, in at
-    most 200 files.
+    (:func:`anonspark.engine.raw_columns.order_of`) if all files with the column agree on it.
+    Otherwise that is logged. ``files`` is None for an input without files. Reads the footer of the
+    first file and, for columns with an order there, a dictionary of each row group, in at most 200
+    files.
     """
     options = configuration.input
     if files is None or options.format.lower() != "parquet":
@@ -57,7 +57,7 @@ def with_orders(schema: pa.Schema, files: Files | None, configuration: Configura
 
 
 def _orders_of_files(files: Files, paths: Sequence[str], names: Sequence[str]) -> Orders:
-    """Return all dictionaries of the columns that are ordered in the first file."""
+    """Return the different dictionaries of each column that is ordered in the first file."""
     orders: dict[str, set[tuple[str, ...]]] | None = None
     try:
         for number, listed in enumerate(listed_files(files, paths) if names else []):
@@ -86,7 +86,7 @@ def _is_ordered(file: parquet.ParquetFile, name: str) -> bool:
 
 
 def _orders_of_file(file: parquet.ParquetFile, name: str) -> set[tuple[str, ...]]:
-    """Return the dictionaries of a column's row groups, or none if the file lacks the column."""
+    """Return the dictionaries of a column's row groups. Without the column the result is empty."""
     if name not in file.schema_arrow.names:
         return set()
     if not _is_ordered(file, name):

@@ -28,7 +28,7 @@ class TypeNotReadError(Exception):
 
 
 def type_as_read(stored: pa.DataType) -> pa.DataType:
-    """Return the type that Spark reads a type of Parquet as. Raises TypeNotReadError if it cannot.
+    """Return the type as which Spark reads a type of Parquet, or raise TypeNotReadError.
 
     >>> type_as_read(pa.uint32()), type_as_read(pa.dictionary(pa.int8(), pa.large_string()))
     (DataType(int64), DataType(string))
@@ -89,7 +89,7 @@ _PLAIN: Mapping[pa.DataType, pa.DataType] = {
 
 
 def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds every value of two types unchanged, or None if there is none.
+    """Return the type that holds every value of two types unchanged, or None.
 
     >>> wider(pa.decimal128(9, 2), pa.int32())
     Decimal128Type(decimal128(12, 2))

@@ -53,7 +53,7 @@ def aggregates_of(
     hashes: str | None,
     lists: Sequence[str],
 ) -> list[Aggregate]:
-    """Return the aggregates of :meth:`anonspark.engine.protocol.Table.aggregate`, in order."""
+    """List the aggregates of :meth:`anonspark.engine.protocol.Table.aggregate`, in order."""
     types = {field.name: field.type for field in schema}
     figures = [] if count is None else [Aggregate(count, "count", "", pa.int64())]
     figures += [Aggregate(name, "sum", name, _sum_type(types[name])) for name in sums]
@@ -79,10 +79,10 @@ def _sum_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def aggregate(rows: pa.Table, by: Sequence[str], figures: Sequence[Aggregate]) -> pa.Table:
-    """Return the figures of each group, in the order of the groups' first rows.
+    """Compute the figures of each group, in the order of the groups' first rows.
 
-    Texts may be dictionaries, but are not in the result. Without columns in ``by`` the whole table
-    is one group, even if it has no rows. Raises ArrowInvalid if a sum needs more than 64 bits.
+    Texts may be dictionaries, but not in the result. Without columns in ``by`` the whole table is
+    one group, even if it has no rows. Raises ArrowInvalid if a sum needs more than 64 bits.
 
     >>> rows = pa.table({"sex": ["m", "f", "m"], "visits": [1, 2, 3]})
     >>> aggregate(rows, ["sex"], [Aggregate("visits", "sum", "visits", pa.int64())]).to_pylist()
@@ -120,8 +120,7 @@ def _aggregated(rows: pa.Table, groups: Groups, figures: Sequence[Aggregate]) ->
 class Groups:
     """The groups of equal rows, numbered from 0 in the order of their first rows.
 
-    ``numbers`` has each row's group, int64 (rows,), and ``first`` each group's first row, int64
-    (groups,).
+    ``numbers`` (int64, (rows,)) has each row's group, ``first`` (groups,) each group's first row.
     """
 
     numbers: npt.NDArray[np.int64]
@@ -162,10 +161,10 @@ class Groups:
 
 
 def find_groups(columns: Sequence[pa.ChunkedArray]) -> Groups:
-    """Find the rows that are equal in all of at least one column. Texts may be dictionaries.
+    """Find the rows that are equal in all columns, at least one. Texts may be dictionaries.
 
     Adjacent equal rows, as those of a class in a release, become one row first. The others are
-    sorted by a hash, and values with equal hashes are compared: the result is exact.
+    sorted by a hash, and values with equal hashes are compared, so the result is exact.
 
     >>> find_groups([pa.chunked_array([["m", "f", "m"]])]).numbers.tolist()
     [0, 1, 0]
@@ -281,7 +280,7 @@ def _bits(column: pa.Array) -> pa.Array:
 
 
 def _groups_of_arrow(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Groups:
-    """Group rows of any types by Arrow, or rows of which different ones have equal hashes."""
+    """Group rows by Arrow: of types without a hash, or if different rows have equal hashes."""
     chunked = [
         column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         for column in columns
@@ -308,7 +307,7 @@ def _representatives(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray
 
 
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values whose bytes are equal if the values of a column are.
+    """Convert values so that equal values have equal bytes.
 
     -0.0 becomes 0.0, and a nested value becomes a number.
 
@@ -333,16 +332,13 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _is_left_to_arrow(rows: pa.Table, figure: Aggregate, groups: Groups | None = None) -> bool:
     """Return whether Arrow aggregates a figure, because NumPy is not faster or cannot."""
     if figure.kind == "sum":
-        return not _is_sum_of_hashes(rows, figure)
+        # NumPy adds up 64-bit hashes exactly.
+        is_hash = pa.types.is_int64(rows.column(figure.column).type)
+        return not (is_hash and bool(figure.type == _LARGE_SUM))
     if figure.kind not in ("min", "max") or pa.types.is_nested(figure.type):
         return False
     plain_numbers = pa.types.is_int64(figure.type) and not rows.column(figure.column).null_count
     return not (plain_numbers and groups is not None and groups.are_adjacent)
-
-
-def _is_sum_of_hashes(rows: pa.Table, figure: Aggregate) -> bool:
-    """Return whether a figure is an exact sum of 64-bit hashes."""
-    return bool(figure.type == _LARGE_SUM and pa.types.is_int64(rows.column(figure.column).type))
 
 
 def _value(rows: pa.Table, figure: Aggregate) -> pa.ChunkedArray:
@@ -366,7 +362,7 @@ def _is_large(numbers: pa.ChunkedArray) -> bool:
 
 
 def _figure(rows: pa.Table, groups: Groups, figure: Aggregate) -> pa.Array:
-    """Return a figure of each group that Arrow has no function for."""
+    """Compute a figure of each group for which Arrow has no function."""
     if figure.kind == "count":
         return pa.array(groups.sizes())
     column = rows.column(figure.column)

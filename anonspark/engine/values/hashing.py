@@ -35,9 +35,9 @@ def xxhash64(columns: Sequence[Column], seed: int = _SEED, *, rows: int | None =
     """Hash each row as Spark's function of this name does, int64 (rows,). Skips nulls.
 
     The columns have one length, and texts may be dictionaries. A row without a value hashes as the
-    seed. ``rows`` is needed only without columns. Raises TypeError if Spark has no such type. One
-    pass over each column, and over nested values one for the first of each row, one for the second,
-    and so on.
+    seed. ``rows`` is only needed without columns. Raises TypeError if Spark has no such type. One
+    pass over each column. Nested values take one pass for the first value of each row, one for the
+    second, and so on.
 
     >>> xxhash64([pa.array([39, None])]).tolist()
     [-2936356529320094847, 42]
@@ -57,8 +57,8 @@ def content_hash(
 ) -> Hashes:
     """Hash the whole content of each record, also which values are null, int64 (rows,).
 
-    The ``key``, a signed integer of 64 bits, is hashed first: only who knows it can compute the
-    hash. ``rows`` is needed only without columns.
+    The ``key``, a signed integer of 64 bits, is hashed first, so the hash cannot be computed
+    without it. ``rows`` is only needed without columns.
     """
     seed = np.full(1, _SEED, np.int64).view(np.uint64)
     if key is not None:
@@ -150,7 +150,7 @@ def _texts(column: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint
 
 
 def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> None:
-    """Update hashes by the first value of each list, then by the second, and so on."""
+    """Update hashes by the first value of each list, then by the second, and so on, in place."""
     offsets = column.offsets.to_numpy().astype(np.int64)
     sizes = np.diff(offsets)
     valid = _valid(column)
@@ -169,7 +169,7 @@ def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> 
 
 
 def _add_numbers(column: pa.Array, hashes: _State) -> None:
-    """Update hashes by numbers, booleans, days or moments, as Spark stores them.
+    """Update hashes by numbers, booleans, days or moments, as Spark stores them, in place.
 
     Spark hashes booleans, days and integers of up to 32 bits as 32 bits, and longer ones as 64.
     Raises TypeError for other types.

@@ -35,7 +35,7 @@ class JsonReader(TextLines):
     infers: bool = True
 
     def _records(self, blocks: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
-        """Decode records, some thousands at once."""
+        """Decode records, and yield some thousands at a time."""
         records: list[dict[str, Any]] = []
         for block in blocks:
             locate = self.locator(block)
@@ -123,7 +123,7 @@ class JsonReader(TextLines):
             self._add_value(members.setdefault(name, {}), value)
 
     def _add_value(self, forms: dict[str, Any], value: Any) -> None:
-        """Add the form of a value: its kind with its digits, or the forms inside of it."""
+        """Add the form of a value: its kind with its digits, or the forms of its members."""
         if isinstance(value, dict):
             self._add(forms.setdefault(_MEMBERS, {}), value)
         elif isinstance(value, list):
@@ -196,7 +196,7 @@ class JsonReader(TextLines):
             return None
 
     def _value(self, value: Any, target: pa.DataType) -> Any:
-        """Convert a value of JSON for a type of Arrow, also within lists and objects."""
+        """Convert a value of JSON to a type of Arrow, also inside of lists and objects."""
         if value is None:
             return None
         if pa.types.is_string(target):
@@ -291,7 +291,7 @@ def _is_nothing(forms: Mapping[str, Any]) -> bool:
 
 
 def _type_of(forms: Mapping[str, Any]) -> pa.DataType:
-    """Return the type of a column from the forms of its values.
+    """Infer the type of a column from the forms of its values.
 
     >>> _type_of({"long": 1, "double": 1}), _type_of({_ELEMENTS: {"string": 1}}).value_type
     (DataType(double), DataType(string))

@@ -103,7 +103,12 @@ class ReadRecords:
         return list(dict.fromkeys([*names, *unread]))
 
     def schema(self, source: pa.Schema) -> pa.Schema:
-        """Return the schema of the records, from that of the input."""
+        """Return the schema of the records, from that of the input.
+
+        In this order: quasi-identifiers, columns that are carried along, hashes of staged records,
+        the unit, companions. A quasi-identifier with ``in_text`` is read as ``read_as`` to be
+        checked, and then written as a text.
+        """
         fields = []
         for index, plan in enumerate(self.plans):
             data_type = plan.read_as or source.field(plan.column.name).type
@@ -133,10 +138,7 @@ class ReadRecords:
         return replace(self, plans=plans, carried=carried, drops=False, unit=unit, listed=())
 
     def records(self, batches: Batches, findings: Findings | None = None) -> Batches:
-        """Yield the records that stay, from batches of :attr:`columns`.
-
-        Adds to the findings, unless they are None.
-        """
+        """Yield the records that stay, from batches of :attr:`columns`, and count the findings."""
         for rows in map(batch_with_one_zero, batches):
             blank = blank_rows(rows, self.listed, self.markers)
             if findings is not None:

@@ -92,7 +92,7 @@ class RecordInput(ABC):
         return self._total_of(reports).as_dict(self.plans)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
-        """Write the records that stay, with their hashes, and count.
+        """Write the records that stay, with their hashes, and count the findings.
 
         One job, and one for the findings.
         """

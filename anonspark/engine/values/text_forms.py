@@ -102,7 +102,7 @@ class DayForm:
         return parts is not None and {parts[1][0], parts[3][0], parts[4][0]} == set("dMy")
 
     def iso(self, values: pa.Array) -> pa.Array:
-        """Write texts of this form as ISO 8601 has them. Others stay.
+        """Rewrite texts of this form as ISO 8601. Others stay.
 
         >>> DayForm("d.M.yyyy").iso(pa.array(["31.1.2026", "?"])).to_pylist()
         ['2026-01-31', '?']
@@ -133,7 +133,7 @@ def forms_of(values: pa.Array, days: DayForm | None = None) -> dict[str, int]:
 
 
 def _forms_of(values: pa.Array, days: DayForm | None) -> dict[str, int]:
-    """Return the forms of texts, each different text once."""
+    """Find the forms of texts. Each different text is examined once."""
     rest = values.unique().drop_null()
     forms: dict[str, int] = {}
     for pattern, look in (
@@ -181,7 +181,7 @@ def _whole(values: pa.Array) -> dict[str, int]:
 
 
 def _fractions(values: pa.Array) -> dict[str, int]:
-    """Return digits and decimal places of fractions, and whether floats write them otherwise."""
+    """Find digits and decimal places of fractions, and whether their text is the shortest."""
     lengths = pc.utf8_length(values)
     places = pc.subtract(lengths, pc.add(pc.find_substring(values, "."), 1))
     trimmed = pc.utf8_ltrim(values, "-0")
@@ -228,7 +228,7 @@ def _days(values: pa.Array) -> dict[str, int]:
 
 
 def _instants(values: pa.Array) -> dict[str, int]:
-    """Return the form of points in time, with their digits and signs."""
+    """Find the form of points in time, with their digits and signs."""
     plain = pc.utf8_rtrim(values, "Z")
     if not _casts(plain, pa.timestamp("us")):
         return {"with times that no clock has": 1}
@@ -258,7 +258,7 @@ def _casts(values: pa.Array, target: pa.DataType) -> bool:
 
 
 def type_of(forms: Mapping[str, int]) -> tuple[pa.DataType, str | None]:
-    """Return the type of a column by the forms of all its values.
+    """Infer the type of a column from the forms of all its values.
 
     Also return why texts that look like values of another type stay texts, or None.
 
@@ -299,7 +299,7 @@ def _is_written_once(forms: Mapping[str, int]) -> bool:
 
 
 def _number(forms: Mapping[str, int]) -> tuple[pa.DataType, str | None]:
-    """Return the type of a column of numbers, or text and why it is."""
+    """Return the type of a column of numbers, or text and the reason."""
     whole = forms.get("whole numbers", 0)
     if whole > MOST_DIGITS:
         return pa.string(), f"more than {MOST_DIGITS} digits"
@@ -322,10 +322,10 @@ def _number(forms: Mapping[str, int]) -> tuple[pa.DataType, str | None]:
 
 
 def convert(values: pa.Array, target: pa.DataType, days: DayForm | None = None) -> pa.Array:
-    """Convert texts to an inferred type, and those that are no such value to null.
+    """Convert texts to an inferred type. Texts that are no such value become null.
 
-    Arrow's cast is fast, but fails at one wrong text. Then each text is parsed. ``days`` is a
-    form of days beside ISO 8601.
+    Arrow's cast is fast, but fails at a single wrong text. Then each text is parsed. ``days`` is a
+    form of days in addition to ISO 8601.
 
     >>> convert(pa.array(["39", "?"]), pa.int32()).to_pylist()
     [39, None]
@@ -344,9 +344,9 @@ def convert(values: pa.Array, target: pa.DataType, days: DayForm | None = None) 
 
 
 def mean_missing(texts: pa.Array, markers: Sequence[str], *, numbers: bool = False) -> pa.Array:
-    """Return which texts mean missing.
+    """Return which texts mean that the value is missing: blanks, null and the markers.
 
-    In a column of numbers other texts of a marked number do, too.
+    With ``numbers`` a marker that is a number also counts in other spellings.
 
     >>> mean_missing(pa.array(["-9", "-9.0", "9", ""]), ["-9"], numbers=True).to_pylist()
     [True, True, False, True]
@@ -359,6 +359,6 @@ def mean_missing(texts: pa.Array, markers: Sequence[str], *, numbers: bool = Fal
         if NUMBER.fullmatch(marker)
     ]
     if numbers and marked:
-        like = pc.match_substring_regex(texts, f"^(?:{'|'.join(marked)})$")
-        missing = pc.or_(missing, pc.fill_null(like, False))
+        spelled = pc.match_substring_regex(texts, f"^(?:{'|'.join(marked)})$")
+        missing = pc.or_(missing, pc.fill_null(spelled, False))
     return missing

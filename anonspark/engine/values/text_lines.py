@@ -67,8 +67,8 @@ class TextLines(ABC):
         Columns that are published, or None for all.
     required : tuple of str
         A record without a value in one of these is left out, and so decides no type.
-    numbers : tuple of str
-        Columns that are declared as numbers.
+    numbers, declared : tuple of str
+        Columns that are declared as numbers, and those of any declared type.
     skips_malformed : bool
         Whether lines that are no record are passed over. If not, they are errors.
     multi_line : bool
@@ -83,6 +83,7 @@ class TextLines(ABC):
     attributes: tuple[str, ...] | None = None
     required: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
     skips_malformed: bool = False
     multi_line: bool = False
     leaves_out: bool = False
@@ -156,7 +157,7 @@ class TextLines(ABC):
     def _lines(
         self, content: IO[bytes], path: str, start: int, end: int | None, size: int
     ) -> Iterator[Lines]:
-        """Yield the lines that begin between two bytes of a file, ``size`` bytes at once."""
+        """Yield the lines that begin between two bytes of a file, about ``size`` bytes at once."""
         limit = max(_MAY_GROW_TO, _TIMES * content.seek(0, io.SEEK_END))
         content.seek(0)
         source = unpacked(content, path)

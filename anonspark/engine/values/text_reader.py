@@ -41,11 +41,11 @@ def text_reader(
     texts: Sequence[str] = (),
     selection: WantedColumns | None = None,
 ) -> Reader:
-    """Return the reader of text files in one of :data:`TEXT_FORMATS`.
+    """Create the reader of text files in one of :data:`TEXT_FORMATS`.
 
     Names of options may have any case. ``texts`` are columns that stay texts whatever their values
     are, and ``selection`` the wanted columns, or None for all. Raises ConfigurationError if an
-    option is not known or has a wrong value.
+    option is unknown or has a wrong value.
 
     >>> text_reader(TableAddress(("a.csv",), "csv", "input.path"), {"SEP": ";"}).separator
     ';'
@@ -53,13 +53,9 @@ def text_reader(
     prefix = "--option " if address.key == "DATA" else f"{address.section or address.key}.options."
     settings = _read_options(address.data_format, options, prefix)
     if selection is not None:
-        settings |= {
-            "markers": selection.markers,
-            "attributes": tuple(selection.names),
-            "required": selection.required,
-            "numbers": selection.numbers,
-            "skips_malformed": selection.skips_malformed,
-        }
+        shared = ("markers", "required", "numbers", "declared", "skips_malformed")
+        settings |= {name: getattr(selection, name) for name in shared}
+        settings["attributes"] = tuple(selection.names)
     if address.data_format == "json":
         return JsonReader(where=address.where, **settings)
     separator = settings.get("separator", CsvReader.separator)
@@ -73,7 +69,7 @@ def text_reader(
 
 
 def _read_options(data_format: str, options: Mapping[str, str], prefix: str) -> dict[str, Any]:
-    """Return the fields of a reader from options of a format, which messages name with a prefix."""
+    """Translate the options of a format into fields of its reader. Messages use the prefix."""
     parsers = {name.lower(): (name, parser) for name, parser in _OPTIONS[data_format].items()}
     settings: dict[str, Any] = {}
     options_by_name: dict[str, str] = {}
@@ -101,10 +97,9 @@ def _read_options(data_format: str, options: Mapping[str, str], prefix: str) -> 
 
 
 def reader_of_texts(configuration: Configuration) -> tuple[Configuration, Reader | None]:
-    """Return a configuration that reads its input without types, and a reader that adds them.
+    """Return a configuration that reads texts without types, and a reader that adds the types.
 
-    The configuration has to be settled. The reader is None if the files bring types, or all columns
-    are texts.
+    The configuration has to be settled. The reader is None if files have types or only texts.
     """
     source = configuration.input
     address = TableAddress(source.paths, source.format.lower(), "input.path", "input")

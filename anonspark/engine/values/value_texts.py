@@ -49,7 +49,7 @@ _SMALLEST_ALIKE, _LARGEST_ALIKE = 1e-3, 1e6
 def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
     """Read texts as booleans, ``date32``, ``timestamp[us]``, numbers or decimals, or null.
 
-    Strips blanks, and takes a moment without a zone for one of UTC.
+    Strips blanks. A moment without a zone is in UTC.
 
     >>> parse(pa.array([" 39", "1e3", "?"]), pa.float64()).to_pylist()
     [39.0, 1000.0, None]
@@ -116,7 +116,7 @@ def _float(text: str, *, narrow: bool) -> float | None:
 def nearest_single(text: str) -> float:
     """Return the float of 32 bits that is nearest to the number of a text.
 
-    By way of 64 bits a number just beside the middle of two such floats would be rounded twice.
+    Through 64 bits, a number just next to the middle of two such floats would be rounded twice.
 
     >>> nearest_single("16777217.0000000001")
     16777218.0
@@ -181,7 +181,7 @@ def _day(text: str) -> date | None:
 
 
 def _microseconds(text: str) -> int | None:
-    """Read a text as a moment in microseconds since 1970, or None.
+    """Read a text as a moment, in microseconds since 1970, or return None.
 
     >>> _microseconds("1970-01-01 01:00 +01"), _microseconds("1970-01-01T00:00:01Z")
     (0, 1000000)
@@ -222,7 +222,7 @@ def write(values: pa.Array, *, whole: bool = False) -> pa.Array:
 
 
 def _float_texts(values: pa.Array, *, whole: bool) -> pa.Array:
-    """Write floats of the usual sizes by Arrow, which is many times faster than Python."""
+    """Write floats of usual sizes by Arrow, far faster than Python, and the others singly."""
     numbers = np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False))
     sizes = np.abs(numbers)
     rounded_numbers = numbers == np.rint(numbers)
@@ -251,9 +251,9 @@ _WHOLE = 1e15
 
 
 def float_text(value: float, *, narrow: bool = False, whole: bool = False) -> str:
-    """Return the shortest text that reads back as the same float, as Java writes it from 19 on.
+    """Return the shortest text that reads back as the same float, in the form of Java 19.
 
-    Older versions write some floats with a digit more.
+    Older versions write some floats with another digit.
 
     >>> float_text(0.1), float_text(1e7), float_text(0.1, narrow=True)
     ('0.1', '1.0E7', '0.1')
@@ -314,9 +314,9 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def read_values(reading: Reading, column: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return a column's values of the reading's type, null if missing or unreadable.
+    """Read a column as the type of a reading, null if missing or unreadable.
 
-    Also return which of them are missing, as booleans of Arrow.
+    Also return which values are missing, as booleans of Arrow.
 
     >>> reading = Reading("age", "age", pa.int64(), markers=("-9",))
     >>> values, missing = read_values(reading, pa.array(["39", "-9", "?"]))
@@ -352,7 +352,7 @@ def are_missing(column: pa.Array, markers: Sequence[str]) -> pa.Array:
 def blank_rows(
     batch: pa.RecordBatch | pa.Table, names: Sequence[str], markers: Sequence[str]
 ) -> Flags:
-    """Return which rows have no value in any of some columns, bool (rows,): these are no records.
+    """Return which rows lack a value in all of some columns, bool (rows,): they are no records.
 
     >>> rows = pa.table({"age": [39, None], "city": ["?", "?"]})
     >>> blank_rows(rows, ["age", "city"], ["?"]).tolist()
@@ -368,7 +368,7 @@ def blank_rows(
 
 
 def _values_of_markers(markers: Sequence[str], data_type: pa.DataType) -> pa.Array:
-    """Return the values of a type that markers mean, as exact numbers for decimals."""
+    """Return the values of a type that markers stand for, exact numbers for decimals."""
     texts = pa.array(markers, pa.string())
     if is_text(data_type):
         return texts.cast(data_type)
@@ -423,7 +423,7 @@ def as_floats(column: pa.Array) -> pa.Array:
 
 
 def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = None) -> pa.Array:
-    """Convert values to another type, and those that it cannot hold to null.
+    """Convert values to another type. Values that it cannot hold become null.
 
     A reading declares how texts are written and numbers are read.
 
@@ -459,7 +459,7 @@ _A_DAY = 86_400_000_000
 
 
 def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """Convert numbers to another type of numbers, and those that it cannot hold to null."""
+    """Convert numbers to another type of numbers. Values that it cannot hold become null."""
     data_type = column.type
     if pa.types.is_floating(target):
         if pa.types.is_decimal(data_type):
@@ -490,9 +490,9 @@ def _exact(value: object) -> Decimal | None:
 
 
 def hashed_as(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, pa.Array]:
-    """Return values in another type, to hash them, and which of them the cast changed.
+    """Convert values to another type, to hash them, and return which the cast changed.
 
-    The type is the column's, or one that it can be read as.
+    The type is the column's, or one as which it can be read.
 
     >>> [part.to_pylist() for part in hashed_as(pa.array([1.0, 1.5]), pa.int64())]
     [[1, None], [False, True]]

@@ -40,7 +40,7 @@ class Validated:
 def validate(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Validated:
     """Read the values of a quasi-identifier, and flag the errors in them.
 
-    Validates each value of a dictionary once, and returns texts as a dictionary then.
+    Each value of a dictionary is validated once, and texts are then returned as a dictionary.
     """
     if isinstance(column, pa.DictionaryArray) and len(column.dictionary) < len(column):
         return _validate_codes(plan, column, markers)
@@ -69,7 +69,7 @@ def validate(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> V
 def _validate_codes(
     plan: PlannedColumn, column: pa.DictionaryArray, markers: Sequence[str]
 ) -> Validated:
-    """Validate the different values and a null, and spread the results over the rows."""
+    """Validate the values of a dictionary and a null, and copy the results to the rows."""
     values = column.dictionary
     by_code = validate(plan, pa.concat_arrays([values, pa.nulls(1, values.type)]), markers)
     codes = pc.fill_null(column.indices, len(values))
@@ -117,7 +117,7 @@ class Findings:
     def add(
         self, plans: Sequence[PlannedColumn], validated: Sequence[Validated], keep: np.ndarray
     ) -> None:
-        """Count the records of a batch, of which ``keep``, bool (n,), says which stay."""
+        """Count the records of a batch. ``keep``, bool (n,), are those that stay."""
         self.rows += len(keep)
         self.staying += int(keep.sum())
         mask = None if keep.all() else pa.array(keep)
@@ -196,7 +196,7 @@ class Findings:
 
     @classmethod
     def of_text(cls, text: str) -> Findings:
-        """Read what :meth:`to_text` wrote.
+        """Read findings that :meth:`to_text` wrote.
 
         >>> Findings.of_text(Findings(rows=3, lowest={0: Decimal("1.5")}).to_text()).lowest
         {0: Decimal('1.5')}
@@ -214,7 +214,10 @@ class Findings:
         return cls(**fields)
 
     def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, object]:
-        """Return the counts of :meth:`anonspark.engine.protocol.Input.inspect`."""
+        """Return the counts of :meth:`anonspark.engine.protocol.Input.inspect`, as ``missing_0``.
+
+        The number behind a name is that of a column among ``plans``.
+        """
         figures: dict[str, object] = {"rows": self.rows, "kept": self.staying}
         figures["blank_rows"] = self.counts.get("blank_rows", 0)
         for index, plan in enumerate(plans):

@@ -57,13 +57,13 @@ def decode_file(
     constants: Mapping[str, pa.Scalar] = MappingProxyType({}),
     name: str = "a Parquet file",
 ) -> Batches:
-    """Decode columns of a Parquet file, by names in any case and the types that they are read as.
+    """Decode columns of a Parquet file, by names in any case, as the types that Spark reads.
 
-    With ``dictionaries``, all columns of texts become dictionaries. Without, only columns that the
-    file itself stores as a dictionary of few texts do, as this is much faster than writing out
-    each text. If the file need not be ``complete``, a column that it lacks is null. ``constants``
-    are values of columns that are not in the file. Raises DataError, with the name of the file,
-    if it is damaged, lacks a column, or has one of another type.
+    With ``dictionaries``, all columns of texts become dictionaries. Otherwise only those do that
+    the file itself stores as a dictionary of few texts, which is much faster than to copy each
+    text. Unless the file must be ``complete``, a column that it lacks is null. ``constants`` are
+    values of columns that are not in the file. Raises DataError, with the name of the file, if it
+    is damaged, lacks a column, or has one of another type.
     """
     try:
         yield from _decoded(source, columns, dictionaries, complete, constants)
@@ -140,7 +140,7 @@ def coded_columns(
     bytes_of_a_code: int,
     group: int | None = None,
 ) -> list[str]:
-    """Return which columns of texts a file stores as codes of few different texts.
+    """Return the columns of texts that a file stores as codes of few different texts.
 
     Their size shows it: a row takes at most ``bytes_of_a_code``, in one row group or in all.
     """

@@ -20,8 +20,7 @@ class GateResult:
 
     ``metric`` is its name in the configuration. ``found`` is None if the run has no such figure,
     which is out of all bounds; a figure equal to a bound is within. ``withheld`` figures are not
-    published, because they count fewer than k records, and ``within`` says whether they are within
-    the bounds.
+    published, because they count fewer than k records, but ``within`` judges them.
 
     >>> GateResult("gcp", 0.31, None, 0.25).describe()
     'gates.gcp: found 0.31, expected at most 0.25, 0.06 less'
@@ -35,7 +34,7 @@ class GateResult:
     within: bool = True
 
     def describe(self) -> str | None:
-        """Return by how much the figure is out of bounds, or None if it is within."""
+        """Describe by how much the figure is out of bounds, or return None if it is within."""
         if self.withheld:
             return None if self.within else self._describe_withheld()
         if self.found is None:
@@ -79,12 +78,12 @@ def check_gates(
     risk: Sequence[Mapping[str, Any]],
     counted: Mapping[str, float] = MappingProxyType({}),
 ) -> list[GateResult]:
-    """Look up the figures of all gates.
+    """Look up the figures of all gates, and compare them with their bounds.
 
     A gate is named by a column of the table ``summary``, ``attributes.<name>.<column>`` or
-    ``risk.<attacker>.<column>``. ``summary`` is the row of the table, ``attributes`` and ``risk``
-    are the rows of theirs, of which ``risk`` counts for the whole release. ``counted`` are exact
-    figures that the tables may withhold.
+    ``risk.<attacker>.<column>``. ``summary`` is the row of that table, ``attributes`` and ``risk``
+    are rows of theirs. Rows of ``risk`` count if they are about the whole release. ``counted`` are
+    exact figures that the tables may withhold.
 
     >>> (result,) = check_gates({"gcp": Gate(max=0.25)}, {"gcp": 0.2}, [], [])
     >>> result.found, result.describe()
@@ -166,7 +165,7 @@ def measure_drift(
     """Compare the bounded figures with those of the last run.
 
     ``before`` is the row of the last comparable run, or None without one. A withheld count is
-    compared by the least that it can be.
+    compared by its smallest possible value.
     """
     earlier: Mapping[str, Any] = before or {}
     return [
@@ -187,6 +186,6 @@ def require_no_drift(drifts: list[Drift]) -> None:
     if failed:
         raise GuaranteeError(
             "\n".join(failed)
-            + "\nnothing was published. Find out what has changed, and raise the bound for one run "
-            "if it is right, for instance with --set metrics.drift.NAME=BOUND"
+            + "\nnothing was published. Find out what has changed. If it is right, allow it with "
+            "--set metrics.drift.NAME=BOUND, also in the next run if that has the usual figures"
         )

@@ -96,7 +96,7 @@ class _SumUp:
         return pa.schema(fields)
 
     def __call__(self, batches: Batches) -> Batches:
-        # A batch has the classes of one round.
+        """Sum the classes of each batch by size. They are all of one round."""
         for batch in batches:
             sizes = batch.column(SIZE).to_numpy()
             order = np.argsort(sizes, kind="stable")
@@ -235,10 +235,9 @@ class _Loss:
         return node_loss(self.attributes, levels, counts_by_attribute)
 
     def ascending(self) -> Iterator[tuple[Fraction, Levels]]:
-        """Yield the chosen node and all above it, the least loss first, then the least height.
+        """Yield the chosen node and all above it by loss, then by height.
 
-        A step up never loses less, so the next best node is always right above one that was
-        yielded.
+        A step up never loses less, so the next best node is right above one that was yielded.
         """
         heights = [attribute.height for attribute in self.attributes]
         waiting = [(self.of(self.levels), sum(self.levels), self.levels)]
@@ -261,11 +260,11 @@ def node_rows(
     *,
     shows_counts: bool,
 ) -> list[dict[str, object]]:
-    """Return the rows of the table ``nodes``. See docs/output.md.
+    """Describe the chosen node of each round, and the next best, for the table ``nodes``.
 
-    ``classes`` and ``quasi_identifiers`` are what may be published, ``number`` counts the classes,
-    and ``shows_counts`` says whether the release shows how many records it leaves out. There are no
-    rows if the rounds have no levels, or there are more than 2,000,000 classes.
+    ``classes`` and ``quasi_identifiers`` are what may be published, and ``number`` counts the
+    classes. ``shows_counts`` says whether the release shows how many records it leaves out. There
+    are no rows if the rounds have no levels, or for more than 2,000,000 classes.
 
     One job without a shuffle, which collects some numbers of each class. The driver merges the
     classes of 20 nodes a round, O(classes) each.
@@ -307,11 +306,12 @@ def _tuples(
 def _rows_of_round(
     result: RoundResult, table: Tuples, *, shows_counts: bool
 ) -> Iterator[dict[str, object]]:
+    """Yield the rows of the chosen node of a round and of the next best ones above it."""
     attributes = table.domain.attributes
     records = table.score(Criteria(1), by_group=True).groups
     bounds = np.cumsum(table.domain.groups(table.levels))[:-1]
-    loss = _Loss(attributes, table.levels, np.split(records, bounds))
-    for index, (lost, levels) in enumerate(islice(loss.ascending(), MOST_NODES), start=1):
+    losses = _Loss(attributes, table.levels, np.split(records, bounds))
+    for index, (loss_of_node, levels) in enumerate(islice(losses.ascending(), MOST_NODES), start=1):
         node = table.roll_up(levels)
         # A wider recoding would give some of the records left out a class: how many is secret.
         is_published = shows_counts and (index == 1 or not result.left_over)
@@ -324,5 +324,5 @@ def _rows_of_round(
             "classes": node.tuples,
             "min_class_size": int(node.counts.min()),
             "suppressed": result.left_over if is_published else None,
-            "loss": float(lost),
+            "loss": float(loss_of_node),
         }

@@ -23,7 +23,7 @@ def is_few(records: int, k: int) -> bool:
 
 
 def published_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
-    """Return the counts of a summary as they are published, None for a withheld one.
+    """Return the counts of a summary, with None for those that the release has to withhold.
 
     ``counts`` has each of :data:`COUNTS`: rows of the input, those left out because a
     quasi-identifier is missing, records without a class, and those of them that are not published.
@@ -46,10 +46,10 @@ def published_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]
 def published_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[int | None]:
     """Return the missing values of each quasi-identifier as they are published: all, or all None.
 
-    ``dropped`` is the number of records left out for a missing value, or None if none is left out.
-    Then all counts are published. Otherwise none is if readers could compute a number of fewer than
-    k records from them: a count, the rest of ``dropped``, or the values that are missing besides
-    the first of a record. If single ones were None, a 0 among the others would reveal them.
+    ``dropped`` is the number of records left out for a missing value, or None if none is left out:
+    then all counts are published. Otherwise none is published if a reader could compute a number of
+    fewer than k records: a count, the rest of ``dropped``, or the values missing besides the first
+    of a record. If single counts were None, a 0 among the others would reveal them.
 
     >>> published_missing([7, 0], 7, k=5), published_missing([7, 2], 9, k=5)
     ([7, 0], [None, None])

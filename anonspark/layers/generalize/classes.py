@@ -97,7 +97,7 @@ class Generalizer:
     shows_missing: bool
 
     def columns(self) -> list[PublishedColumn]:
-        """Return the columns of the release that describe quasi-identifiers, in order.
+        """Return the columns that describe quasi-identifiers in the release, in order.
 
         >>> age = QuasiIdentifier("age", "integer", pa.int64(), 0, 99)
         >>> [column.name for column in Generalizer((age,), "bounds", shows_missing=False).columns()]
@@ -166,8 +166,9 @@ class Generalizer:
     def penalty(self, codes: Codes, starts: Codes, *, by_sets: bool = False) -> Figures:
         """Return what groups would add to ``gcp_total`` as classes. See :meth:`generalize`.
 
-        It is their records times the weighted sum of the certainty penalties. With ``by_sets``,
-        categories lose by the number of values in the set, whatever their order, as in ``loss``.
+        It is the number of their records times the weighted sum of certainty penalties. With
+        ``by_sets`` a category loses by the number of values in its set, as in ``loss``, and not by
+        its span in the order.
         """
         total = np.zeros(len(starts) - 1)
         for index, quasi_identifier in enumerate(self.quasi_identifiers):
@@ -183,6 +184,7 @@ class Generalizer:
     def _column(
         self, column: PublishedColumn, extent: _Extent, codes: Codes, starts: Codes
     ) -> pa.Array:
+        """Build a published column of all classes."""
         quasi_identifier = self.quasi_identifiers[column.attribute]
         match column.content:
             case "missing":
@@ -231,8 +233,7 @@ def _decode(quasi_identifier: QuasiIdentifier, codes: Codes, all_missing: Flags)
 def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
     """Return the share of the global range that each class covers, in [0, 1].
 
-    With a hierarchy it is the share of all leaves that the lowest common ancestor covers, 0 for
-    one.
+    With a hierarchy it is the share of all leaves below the lowest common ancestor, 0 for a leaf.
     """
     if quasi_identifier.hierarchy is not None:
         covered = _covered_leaves(quasi_identifier.hierarchy, extent)
@@ -321,6 +322,7 @@ def _hierarchy_labels(hierarchy: Hierarchy, extent: _Extent) -> list[str]:
 
 
 def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> pa.StringArray:
+    """Write the range of each class as a label, with marks for open ends and missing values."""
     kind, present = quasi_identifier.kind, ~extent.all_missing
     low, high = (
         end_labels(
@@ -345,6 +347,7 @@ def _mean(
     starts: Codes,
     mean_type: pa.DataType,
 ) -> pa.Array:
+    """Compute the mean of the present values of each class, the same in any order of records."""
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     present = (
         codes != quasi_identifier.missing_code
@@ -370,10 +373,7 @@ def _mean(
 
 
 def _exact_means(values: Figures, present: Flags, starts: Codes, counts: Codes) -> list[float]:
-    """Return means that depend on the exact sums of values alone, as rounding on the way would not.
-
-    A mean whose last digits depended on single values would give them away.
-    """
+    """Compute means from exact sums, because rounding on the way could give single values away."""
     means = []
     for start, stop, count in zip(starts[:-1], starts[1:], counts.tolist(), strict=True):
         # Scaled so that the sum of huge values stays finite. A power of two changes no digit.

@@ -30,10 +30,9 @@ _LOW_BITS = 25
 def class_schema(records: pa.Schema, d: int, columns: Sequence[PublishedColumn]) -> pa.Schema:
     """Return the schema of staged classes.
 
-    They have the round, the class's name and size, for each of ``d`` quasi-identifiers its bounds,
-    its published level and its loss (see
-    :class:`anonspark.layers.generalize.classes.ClassFigures`), and the ``columns`` of the release,
-    which all records of a class have in common. ``records`` is the schema of the staged records.
+    A class has its round, name and size, for each of ``d`` quasi-identifiers its bounds, published
+    level and loss (see :class:`anonspark.layers.generalize.classes.ClassFigures`), and the
+    ``columns`` of the release that its records have in common. ``records`` is their schema.
     """
     fields = [
         pa.field(ROUND, pa.int32()),
@@ -62,7 +61,7 @@ def published_fields(columns: Sequence[PublishedColumn]) -> list[pa.Field]:
 def class_rows(
     number: int, identifiers: pa.Array, figures: ClassFigures, published: Sequence[pa.Array]
 ) -> pa.Table:
-    """Return classes as they are staged, see :func:`class_schema`."""
+    """Return classes as rows to stage, see :func:`class_schema`."""
     columns: dict[str, object] = {
         ROUND: pa.repeat(pa.scalar(number, pa.int32()), len(identifiers)),
         CLASS_ID: identifiers,
@@ -98,11 +97,11 @@ def penalties_of_classes(figures: ClassFigures, weights: Sequence[float]) -> Fig
 
 
 def exact_sums(values: Figures, starts: Places | Sequence[int] = (0,)) -> list[Decimal]:
-    """Return sums of numbers, each rounded to 15 decimal places first, of groups.
+    """Sum the numbers of each group, after each is rounded to 15 decimal places.
 
-    They do not depend on the order of the numbers, nor on how these are shared out among tasks, as
-    sums of floats would. The numbers are less than 2^62 together, and fewer than 2^37. ``starts``
-    is where each group begins; no group is empty.
+    Unlike sums of floats, these depend neither on the order of the numbers nor on how tasks divide
+    them. There are fewer than 2^37 numbers, with a sum below 2^62. ``starts`` is where each group
+    begins, and no group is empty.
 
     >>> [str(total) for total in exact_sums(np.array([0.1, 0.2, 5.0]), [0, 2])]
     ['0.300000000000000', '5.000000000000000']

@@ -31,7 +31,7 @@ class RecodedAttribute:
 
 
 def recode(attribute: AttributeGroups, level: int) -> RecodedAttribute:
-    """Return the labels of the groups of an attribute at a level, and what they lose."""
+    """Return the labels of an attribute's groups at a level, with their penalties and losses."""
     quasi_identifier, hierarchy = attribute.quasi_identifier, attribute.hierarchy
     has_no_values = not hierarchy.leaves
     may_be_missing = (
@@ -107,7 +107,7 @@ class FullDomainRecoding:
         return names
 
     def figures(self, groups: Codes, sizes: Integers) -> ClassFigures:
-        """Return the loss of classes, with labels as bounds, in the order of the configuration.
+        """Return the losses of classes, with labels as bounds, in the order of the configuration.
 
         ``groups`` is that of :meth:`publish`.
         """

@@ -89,12 +89,12 @@ def count_published(
     quasi_identifiers: tuple[QuasiIdentifier, ...],
     from_files: Sequence[str],
 ) -> PublishedValues:
-    """Count the values of the records that are published.
+    """Count the values of the published records: those of all records minus those left out.
 
     ``records`` are all of the input, as staged, and ``left_out`` those that are not published. Each
-    quasi-identifier has a hierarchy; ``from_files`` names those whose hierarchy comes from a file,
-    which no record changes. Two jobs with one shuffle each of the different values of each task.
-    These are collected, at most about 1,000,000 for each quasi-identifier.
+    quasi-identifier has a hierarchy. ``from_files`` names those whose hierarchy comes from a file,
+    which does not depend on records. Two jobs with one shuffle each of the different values of each
+    task. These are collected, at most about 1,000,000 for each quasi-identifier.
     """
     totals, left_counts = (_count_codes(part, quasi_identifiers) for part in (records, left_out))
     after, missing = [], []
@@ -110,7 +110,7 @@ def count_published(
 def _with_values(
     quasi_identifier: QuasiIdentifier, present: Counts, has_missing: bool, from_file: bool
 ) -> QuasiIdentifier:
-    """Restrict a quasi-identifier to the values that occur."""
+    """Restrict a quasi-identifier, and its hierarchy unless from a file, to values that occur."""
     hierarchy = quasi_identifier.hierarchy
     if hierarchy is None:
         raise ValueError(f"{quasi_identifier.name} has no hierarchy")
@@ -150,6 +150,7 @@ class _RecodeClasses:
         return classes
 
     def _recoded(self, classes: pa.Table) -> pa.Table:
+        """Replace the labels and losses of classes by those among the published values."""
         for index in range(len(self.values.after)):
             names = [f"{name}_{index}" for name in ("lowest", "highest", "penalty", "loss")]
             levels = classes.column(f"level_{index}").to_numpy()
@@ -157,19 +158,19 @@ class _RecodeClasses:
             new_labels = np.array(labels.to_pylist(), object)
             penalties, losses = np.zeros(len(levels)), np.zeros(len(levels))
             for level in np.unique(levels).tolist():
-                here = np.flatnonzero(levels == level)
-                after = recode(self.values.pairs(index)[1], level)
+                rows = np.flatnonzero(levels == level)
+                recoded = recode(self.values.pairs(index)[1], level)
                 if level == self.values.after[index].height:
                     # One group, whose label may be another one now.
-                    groups = np.zeros(len(here), np.int64)
+                    groups = np.zeros(len(rows), np.int64)
                 else:
-                    chosen = labels.take(pa.array(here))
-                    groups = pc.index_in(chosen, value_set=after.labels).to_numpy()
-                new_labels[here] = np.array(after.labels.to_pylist(), object)[groups]
-                penalties[here], losses[here] = after.penalties[groups], after.losses[groups]
-            written = pa.array(new_labels.tolist(), labels.type)
+                    chosen = labels.take(pa.array(rows))
+                    groups = pc.index_in(chosen, value_set=recoded.labels).to_numpy()
+                new_labels[rows] = np.array(recoded.labels.to_pylist(), object)[groups]
+                penalties[rows], losses[rows] = recoded.penalties[groups], recoded.losses[groups]
+            texts = pa.array(new_labels.tolist(), labels.type)
             for name, column in zip(
-                names, (written, written, pa.array(penalties), pa.array(losses)), strict=True
+                names, (texts, texts, pa.array(penalties), pa.array(losses)), strict=True
             ):
                 classes = classes.set_column(classes.schema.get_field_index(name), name, column)
         return classes
@@ -178,21 +179,10 @@ class _RecodeClasses:
 def recode_classes(
     classes: Records, columns: Sequence[PublishedColumn], values: PublishedValues
 ) -> Records:
-    """Return staged classes with labels and losses as the published values make them.
+    """Give staged classes of full-domain recoding the labels and losses of the published values.
 
-    Parameters
-    ----------
-    classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`, of full-domain recoding: their
-        bounds are labels.
-    columns : sequence of PublishedColumn
-        Of the release, one label for each quasi-identifier.
-    values : PublishedValues
-
-    Returns
-    -------
-    Records
-        Lazy. No shuffle.
+    ``classes`` are of :func:`anonspark.layers.generalize.figures.class_schema`, with labels as
+    bounds. ``columns`` has one label for each quasi-identifier. Lazy, without a shuffle.
     """
     labels = {
         published_column(index): change

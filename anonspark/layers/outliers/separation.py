@@ -33,8 +33,7 @@ class OutlierSeparation:
     """Finds the records that a group keeps. It travels to the workers and holds plain values only.
 
     A record is compared with so many ``neighbors``. With ``by_density``, the reference is the point
-    with the smallest sum of distances to its neighbours, not the one with the smallest local
-    outlier factor.
+    with the smallest sum of distances to its neighbours, not the smallest local outlier factor.
     """
 
     neighbors: int
@@ -67,7 +66,7 @@ class PayingSeparation(OutlierSeparation):
 
     @cached_property
     def _spans(self) -> Spans:
-        return spans_of(self.quasi_identifiers)
+        return penalty_arrays(self.quasi_identifiers)
 
     def normal_records(self, records: GroupedRecords) -> Flags:
         """Return whether each stays. See :mod:`anonspark.kernels.paying_separation`."""
@@ -77,10 +76,15 @@ class PayingSeparation(OutlierSeparation):
         return stays
 
 
-def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
-    """Return what the kernels compute certainty penalties from."""
-    never = np.iinfo(np.int64).max
-    first, nodes, shares = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
+def penalty_arrays(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
+    """Flatten quasi-identifiers into the arrays from which kernels compute certainty penalties.
+
+    The missing code of one without missing values never occurs. Beside present values, missing ones
+    widen numbers and trees to the whole range, not categories without a tree. A node costs the
+    share of the leaves below it, and a single leaf nothing.
+    """
+    no_code = np.iinfo(np.int64).max
+    first_node, nodes, shares = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
     for identifier in quasi_identifiers:
         if identifier.hierarchy is not None:
             leaves = np.arange(len(identifier.categories))
@@ -88,12 +92,12 @@ def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
                 nodes.append(identifier.hierarchy.nodes(level, leaves))
                 covered = identifier.hierarchy.leaf_counts(level, leaves)
                 shares.append(np.where(covered > 1, covered / max(len(leaves), 1), 0.0))
-        first.append(sum(map(len, nodes)))
+        first_node.append(sum(map(len, nodes)))
     return Spans(
         weights=np.array([identifier.weight for identifier in quasi_identifiers], np.float64),
         missing=np.array(
             [
-                identifier.missing_code if identifier.has_missing else never
+                identifier.missing_code if identifier.has_missing else no_code
                 for identifier in quasi_identifiers
             ],
             np.int64,
@@ -105,7 +109,7 @@ def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
                 for identifier in quasi_identifiers
             ]
         ),
-        first_node=np.array(first, np.int64),
+        first_node=np.array(first_node, np.int64),
         leaves=np.array([len(identifier.categories) for identifier in quasi_identifiers], np.int64),
         nodes=np.concatenate(nodes),
         shares=np.concatenate(shares),

@@ -64,7 +64,10 @@ class CountForest:
     draws: Sequence[Draw] = ()
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield rows of :data:`FOREST_COUNTS`."""
+        """Count the records of a task by node and bracket, as rows of :data:`FOREST_COUNTS`.
+
+        Records inside of a bracket, and drawn ones, are handed back with their keys.
+        """
         d = len(self.descent.quasi_identifiers)
         nodes, width = self.forest.attributes.shape
         sides = np.zeros((nodes, 2, width + 1), np.int64)
@@ -129,7 +132,7 @@ class CountForest:
 def _counts(
     sides: Integers, rows: Integers, extremes: Integers, values: Integers
 ) -> pa.RecordBatch:
-    """Return the counts as rows of :data:`FOREST_COUNTS`, without zeros."""
+    """Return counts that are not zero as rows of :data:`FOREST_COUNTS`."""
     nodes, d = extremes.shape[:2]
     counts = np.concatenate(
         [sides.reshape(nodes, -1), np.repeat(rows[:, None], d, axis=1), values], axis=1
@@ -159,6 +162,7 @@ class CountedForest:
     def __init__(
         self, forest: Forest, keys: PackedKeys, values: int, result: pa.Table, draws: int = 0
     ) -> None:
+        """Arrange the rows of a pass by node, and add up which records certainly reach each."""
         self.forest = forest
         self._quasi_identifiers = keys.quasi_identifiers
         self._d = len(keys.quasi_identifiers)
@@ -185,7 +189,7 @@ class CountedForest:
         self._certain = self._add_up(counts, minima, maxima)
 
     def _add_up(self, counts: Integers, minima: Integers, maxima: Integers) -> list[Counted]:
-        """Sum the counts of all records that surely come to each node."""
+        """Sum the counts of the records that certainly reach each node, from the leaves upwards."""
         first = counts.shape[1] - self._values - self._d
         of_keys = slice(first, first + self._d)
         certain: list[Counted] = []
@@ -212,7 +216,7 @@ class CountedForest:
     def evidence(self, index: int, columns: Integers) -> Evidence | None:
         """Return what is known of a predicted node, or None for leaves whose records differ.
 
-        ``columns`` are those of its records that are known one by one, see :meth:`known`.
+        ``columns`` are those of its records that are known one by one, see :meth:`known_keys`.
         """
         bracket = self.forest.brackets[index]
         if bracket is None:
@@ -224,7 +228,7 @@ class CountedForest:
         distances = interval_of_distances(self._quasi_identifiers)
         return PassEvidence(self._d, columns, outside, distances)
 
-    def known(self, index: int, arrived: Integers) -> Integers:
+    def known_keys(self, index: int, arrived: Integers) -> Integers:
         """Return the transposed keys of the records of a node that are known one by one.
 
         ``arrived`` come from the brackets of the nodes above.

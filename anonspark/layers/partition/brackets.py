@@ -25,8 +25,7 @@ class Bracket:
 
     ``lower`` and ``upper`` are the ends: values of the keys or of the first ones of them.
     ``lower_goes_left`` and ``upper_goes_right`` say whether records equal to an end are outside of
-    the bracket already. ``vantage_point`` is the normalized position that distances are measured
-    from.
+    the bracket already. ``vantage_point`` is the normalized origin of distances.
     """
 
     keys: tuple[int, ...]
@@ -37,7 +36,7 @@ class Bracket:
     vantage_point: tuple[float, ...] | None = None
 
     def allows(self, boundary: Boundary) -> bool:
-        """Return whether a boundary sends all records outside to the sides of the bracket.
+        """Return whether a boundary keeps every record outside of the bracket on its side.
 
         >>> bracket = Bracket((0,), (17,), (42,))
         >>> bracket.allows(Boundary((0,), (30,))), bracket.allows(Boundary((0,), (50,)))
@@ -145,12 +144,12 @@ def bracket_around(
     whole_runs: bool,
     cuts_nearest: bool,
 ) -> Bracket | None:
-    """Return the bracket that a cut at half of a sample is expected in, or None.
+    """Return the bracket in which the cut at the true half is expected, by a sample, or None.
 
     ``boundary`` cuts the sample, whose transposed keys are ``columns``. The true half may miss that
     of the sample by ``slack`` ranks. With ``whole_runs``, cuts keep records of equal first key
-    together, and with ``cuts_nearest`` these go to the side that makes the halves more equal.
-    Returns None if the bracket would not allow the boundary of the sample itself.
+    together, and with ``cuts_nearest`` these go to the side that makes the halves more equal. None
+    is returned if the bracket would not allow the boundary of the sample itself.
     """
     (lower, lower_is_long), (upper, upper_is_long) = _ends(boundary.keys, columns, slack)
     lower_goes_left = upper_goes_right = False
@@ -191,9 +190,9 @@ def _ends(keys: Sequence[int], columns: Integers, slack: float) -> tuple[_End, _
 
 
 def _end(keys: Sequence[int], columns: Integers, rank: int, most: float) -> _End:
-    """Return the record of a rank by as many keys as leave at most ``most`` records equal to it.
+    """Return the record of a rank, by the fewest keys that leave at most ``most`` ties.
 
-    Also return whether more records are equal to it in all keys.
+    Also return whether more records than that equal it in all keys.
     """
     tied, thresholds, equal = columns, [], 0
     for key in keys:

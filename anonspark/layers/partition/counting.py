@@ -178,6 +178,7 @@ class Counter:
     _shifts: Integers = field(init=False)
 
     def __post_init__(self, tree: CutTree) -> None:
+        """Decide for each request how wide its bins are, or that its values are listed instead."""
         self.descent = tree.descent()
         self.requests = [question for question in self.questions if isinstance(question, Request)]
         self.draws = [question for question in self.questions if isinstance(question, Draw)]
@@ -202,7 +203,7 @@ class Counter:
         self._bins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def _as_rows(self) -> Integers:
-        """Return the requests for :func:`~anonspark.kernels.descent.accumulate_histograms`."""
+        """Encode the requests for :func:`~anonspark.kernels.descent.accumulate_histograms`."""
         comparisons = {(False, False): EQUAL, (False, True): EQUAL}
         comparisons |= {(True, False): BEFORE, (True, True): BEFORE_OR_EQUAL}
         rows: Integers = np.array(
@@ -257,9 +258,9 @@ class Counter:
         """Count the records of a partition, given as key matrices, into a flat table.
 
         ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` (int64) describe each bin that
-        is not empty. After them comes one row for each record drawn: its draw, numbered on from the
-        requests, and its priority as bin. Then one for each person met: the question, numbered on
-        from the draws, and the person as bin. ``codes`` lists the codes of drawn records.
+        is not empty. Then follows a row for each drawn record: its draw, numbered on from the
+        requests, and its priority as bin. Then a row for each person found: the question, numbered
+        on from the draws, and the person as bin. ``codes`` lists the codes of drawn records.
         """
         d = len(self.descent.quasi_identifiers)
         requests = self._as_rows()
@@ -300,7 +301,11 @@ class Counter:
         drawn: Mapping[tuple[int, int], list[int]],
         met: Sequence[Integers],
     ) -> dict[str, object]:
-        """Join bins, listed values, drawn records and people met to the table of :meth:`count`."""
+        """Join bins, listed values, drawn records and people to the table of :meth:`count`.
+
+        ``bin`` is also the priority of a drawn record, and the hash of a person, of whom there is
+        nothing to sum. Only drawn records have ``codes``.
+        """
         filled = np.flatnonzero(bins[:, 0])
         owner = np.searchsorted(self._bins, filled, side="right") - 1
         parts = [(owner, filled - self._bins[owner], *bins[filled].T)]
@@ -322,7 +327,11 @@ class Counter:
         return {**table, "codes": [*[None] * undrawn, *drawn.values(), *[None] * len(units)]}
 
     def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
-        """Return one answer a question from the counts of all partitions, summed by bin."""
+        """Answer each question from the counts of all partitions, summed by bin.
+
+        The rows of a question are put in order: bins by their values, drawn records by priority.
+        Questions are numbered by kind, and answers have the order in which they were asked.
+        """
         # Priorities are unsigned; flipping the sign bit sorts them as such.
         of_draw = result["request"] >= len(self.requests)
         within = np.where(of_draw, result["bin"] ^ _SMALLEST, result["minimum"])
@@ -351,7 +360,7 @@ class Counter:
 
 
 def _count_listed(listed: Sequence[tuple[Integers, Integers]]) -> tuple[Integers, ...]:
-    """Count values that were listed for requests: request, value, count, and the value twice.
+    """Count values that were listed for requests: request, value, count, and twice the value.
 
     >>> columns = _count_listed([(np.array([1, 0, 1]), np.array([7, 5, 7]))])
     >>> [column.tolist() for column in columns[:3]]

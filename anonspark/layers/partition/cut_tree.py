@@ -46,8 +46,8 @@ class BoundaryArrays:
 
     @classmethod
     def of(cls, boundaries: Sequence[Boundary | None], d: int) -> BoundaryArrays:
-        """Return boundaries over d quasi-identifiers as arrays."""
-        # After the distance at most all quasi-identifiers, the hash and the record number.
+        """Return boundaries over d quasi-identifiers as arrays. None, in a leaf, has no keys."""
+        # A row has room for the distance, all quasi-identifiers, the hash, the number and -1.
         keys = np.full((len(boundaries), d + 4), -1, np.int64)
         thresholds = np.zeros((len(boundaries), d + 4), np.int64)
         points = np.zeros((len(boundaries), d), np.float64)
@@ -94,7 +94,7 @@ class Descent:
         """Return the node number of each record's leaf.
 
         ``keys`` is a :func:`anonspark.staged.keys.key_matrix`. ``normalized`` are the records'
-        positions if they are known already.
+        positions, or None to compute them.
         """
         if normalized is None:
             measured = self.boundaries.measured

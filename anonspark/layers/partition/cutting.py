@@ -42,7 +42,7 @@ def find_rank(request: Request, histogram: Histogram, rank: int) -> Asking[tuple
 def find_ranks(
     request: Request, histogram: Histogram, ranks: Sequence[int]
 ) -> Asking[list[tuple[int, int, int]]]:
-    """Find the values of several ascending ranks, in about as many passes as one rank needs.
+    """Find the values of several ascending ranks, in about as many passes as for one rank.
 
     Returns results of :func:`find_rank` by ascending value, each value once.
     """
@@ -51,8 +51,8 @@ def find_ranks(
     while waiting:
         # Ranks that fall into the same bin are looked for in one histogram of it.
         zoomed: dict[Request, tuple[int, list[int]]] = {}
-        for counted, below, sought in waiting:
-            for rank in sought:
+        for counted, below, sought_ranks in waiting:
+            for rank in sought_ranks:
                 index, smaller = counted.find(rank - below)
                 lowest, highest = int(counted.minima[index]), int(counted.maxima[index])
                 rows = int(counted.counts[index])
@@ -65,8 +65,8 @@ def find_ranks(
             break
         histograms = yield from ask(list(zoomed))
         waiting = [
-            (answer, below, sought)
-            for answer, (below, sought) in zip(histograms, zoomed.values(), strict=True)
+            (answer, below, sought_ranks)
+            for answer, (below, sought_ranks) in zip(histograms, zoomed.values(), strict=True)
         ]
     return sorted(runs)
 
@@ -84,10 +84,10 @@ def half(
 ) -> Asking[Boundary]:
     """Find the boundary that sends the first half of a node's records, rounded down, to the left.
 
-    ``keys`` order the records: quasi-identifiers or ``DISTANCE``, and after them the record hash
-    and the number. ``distances`` is the interval of all distance keys from the ``vantage_point``.
-    ``first`` is the question and answer for the first key, if it is known already. Takes a few
-    counting passes for the first key, and for each further one that is needed to break ties.
+    ``keys`` order the records: quasi-identifiers or ``DISTANCE``, and then the record hash and the
+    number. ``distances`` is the interval of all distance keys from the ``vantage_point``. ``first``
+    is the question about the first key and its answer, if it was asked before. Takes a few counting
+    passes for the first key, and for each further key that is needed to break ties.
     """
     d = len(node.lowest)
     missing, tied_rows = node.rows // 2, node.rows
@@ -149,7 +149,7 @@ def value_requests(
     goes_left: Boundary | None = None,
     where: tuple[int, int, int] | None = None,
 ) -> list[Request]:
-    """Return the requests of :func:`ask_values`, to ask them along with others.
+    """Return the requests of :func:`ask_values`, to ask them together with others.
 
     ``where`` is that of :class:`Request`. There are no requests if people are counted.
     """
@@ -214,10 +214,10 @@ def sides_satisfy(
 def sides_have_units(
     node: Node, boundary: Boundary, left_rows: int, criteria: Criteria
 ) -> Asking[bool]:
-    """Return whether both sides of a cut are about k people. See :func:`sides_satisfy`.
+    """Return whether both sides of a cut hold k people. See :func:`sides_satisfy`.
 
-    One counting pass if a side has so few records that fewer than k people could have them all.
-    None otherwise, and none if records are counted.
+    One counting pass if fewer than k people could have all records of a side. Otherwise, and if
+    records are counted, none.
     """
     units = criteria.units
     if units is None:
@@ -238,10 +238,9 @@ def first_allowed(
 ) -> Asking[int | None]:
     """Return the first boundary both of whose sides satisfy criteria that count people, or None.
 
-    ``boundaries`` is one, or several of one quasi-identifier, from the lowest to the highest, which
-    are tried in the ``order`` of their indices. One pass that counts the people on the sides of all
-    boundaries. For distinct l-diversity one more for each boundary that is tried and may have it,
-    by the different values alone.
+    ``boundaries`` are those of one quasi-identifier, ascending, and are tried in the ``order`` of
+    their indices. One pass counts the people on the sides of all boundaries. Distinct l-diversity
+    takes one more for each boundary that is tried and may satisfy it by different values.
     """
     if not order:
         return None

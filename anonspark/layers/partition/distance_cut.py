@@ -87,17 +87,18 @@ class DistanceForesight:
 
     rule: DrawsVantagePoints
     outlook: Outlook
-    _known: dict[int, _PointCounts] = field(default_factory=dict)
+    _counts_of: dict[int, _PointCounts] = field(default_factory=dict)
     _drawn: dict[int, list[_Drawn]] = field(default_factory=dict)
     """The draws of each node."""
     _below: dict[int, tuple[list[_Drawn], list[_Drawn]]] = field(default_factory=dict)
     """For each node the draws of its left and its right child."""
 
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
-        """Predict how far the nearer half reaches from each vantage point that is asked about.
+        """Answer in one job what ``waiting`` leaves ask: the median distance to a vantage point.
 
-        ``waiting`` are leaves that wait for answers, sorted by number. Returns whether anything was
-        counted: then at least one of these is answered.
+        A sample predicts a bracket around each median. One pass counts the records outside of the
+        brackets, hands back those inside, and draws the vantage points of both children, which are
+        asked for next. ``waiting`` is sorted by number. Returns whether anything was counted.
         """
         points_by_node = [(entry.node, self._measured_from(entry.asked)) for entry in waiting]
         measured = [
@@ -105,47 +106,53 @@ class DistanceForesight:
             for node, point in points_by_node
             if point is not None and not self._is_known(node.number, point)
         ]
-        nodes = [node for node, _ in measured]
-        records_of_nodes = self.outlook.in_leaves(tree, nodes)
-        forest = Forest()
-        points: dict[int, Point] = {}
-        draws: list[Draw] = []
-        first_draw: dict[int, int] = {}
-        handed_back = 0.0
-        for (node, point), sample in zip(measured, records_of_nodes, strict=True):
-            predicted = self._predict(node, point, sample[self.outlook.sampled[sample] > 0])
-            if predicted is None:
-                continue
-            bracket, inside = predicted
-            if handed_back + inside > MOST_HANDED_BACK:
-                continue
-            handed_back += inside
-            points[node.number] = point
-            forest.cut(forest.plant(node.number), bracket)
-            if node.number not in self._below:
-                first_draw[node.number] = len(draws)
-                draws += [draw for side in self._draws_below(node) for draw in side]
-        if not forest.roots:
+        brackets = self._affordable_brackets(tree, measured)
+        if not brackets:
             return False
+        forest = Forest()
+        for number, bracket in brackets.items():
+            forest.cut(forest.plant(number), bracket)
+        # A leaf that asked before, about another point, has its children's draws already.
+        new_draws = {
+            node.number: self._draws_below(node)
+            for node, _ in measured
+            if node.number in brackets and node.number not in self._below
+        }
+        draws = [draw for sides in new_draws.values() for side in sides for draw in side]
         counted = self.outlook.count(tree, forest, draws)
+        points = {node.number: point for node, point in measured}
         for number, root in forest.roots.items():
-            columns = counted.known(root, counted.nothing())
+            columns = counted.known_keys(root, counted.nothing())
             evidence = counted.evidence(root, columns)
             if evidence is not None:
-                self._known[number] = _PointCounts(points[number], evidence)
-        for node in nodes:
-            if node.number in first_draw:
-                first = first_draw[node.number]
-                left, right = self._draws_below(node)
-                drawn = [
-                    _Drawn(draw, counted.drawn(first + index))
-                    for index, draw in enumerate([*left, *right])
-                ]
-                self._below[node.number] = drawn[: len(left)], drawn[len(left) :]
+                self._counts_of[number] = _PointCounts(points[number], evidence)
+        drawn = (_Drawn(draw, counted.drawn(index)) for index, draw in enumerate(draws))
+        for number, (left, right) in new_draws.items():
+            self._below[number] = [next(drawn) for _ in left], [next(drawn) for _ in right]
         return True
 
+    def _affordable_brackets(
+        self, tree: CutTree, measured: Sequence[tuple[Node, Point]]
+    ) -> dict[int, Bracket]:
+        """Predict the brackets of nodes by number, while the driver can hold what is inside.
+
+        A node is left out if too few of its records are sampled. One that would exceed
+        ``MOST_HANDED_BACK`` is, too, but a smaller one after it may still fit.
+        """
+        samples = self.outlook.in_leaves(tree, [node for node, _ in measured])
+        brackets: dict[int, Bracket] = {}
+        handed_back = 0.0
+        for (node, point), sample in zip(measured, samples, strict=True):
+            predicted = self._predict(node, point, sample[self.outlook.sampled[sample] > 0])
+            if predicted is None or handed_back + predicted[1] > MOST_HANDED_BACK:
+                continue
+            bracket, inside = predicted
+            handed_back += inside
+            brackets[node.number] = bracket
+        return brackets
+
     def _is_known(self, number: int, point: Point) -> bool:
-        counts = self._known.get(number)
+        counts = self._counts_of.get(number)
         return counts is not None and counts.point == point
 
     def _measured_from(self, questions: Sequence[Question]) -> Point | None:
@@ -187,7 +194,7 @@ class DistanceForesight:
         draws = [question for question in questions if isinstance(question, Draw)]
         if draws:
             return self._answer_draws(node, draws)
-        counts = self._known.get(node)
+        counts = self._counts_of.get(node)
         # To ask again asks for more than these counts hold.
         if counts is None or not counts.answered.isdisjoint(questions):
             return None
@@ -218,7 +225,7 @@ class DistanceForesight:
 
     def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
         """Restrict the draws of a node's children, numbered ``numbers``, to their records."""
-        self._known.pop(node, None)
+        self._counts_of.pop(node, None)
         self._drawn.pop(node, None)
         sides = self._below.pop(node, ([], []))
         for index, (number, drawn) in enumerate(zip(numbers, sides, strict=True)):
@@ -317,7 +324,7 @@ class DistanceCut:
         ]
 
     def _vantage_points(self, node: Node) -> Asking[Figures]:
-        """Draw candidates and put the best one first."""
+        """Draw candidates for the vantage point, and return them with the best first."""
         sizes = (CANDIDATES, SAMPLES) if self.spread else (CANDIDATES,)
         # Records of equal content count once. If too few are drawn, the limit is raised.
         times = 1.0

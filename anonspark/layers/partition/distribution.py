@@ -199,15 +199,15 @@ def partition_records(
     ``records`` are read once: only quasi-identifiers, hash and the sensitive attributes of
     criteria. ``path`` is the name of the root. Nodes of at most ``largest_block`` records are not
     cut, and a node that cannot be cut stays one block, however large. Blocks of up to ``task_rows``
-    records share a task.
+    records together share a task.
 
     No job at all if ``rows <= largest_block``. Otherwise one job per counting pass, each with one
     shuffle of some 100,000 counts, which are collected. With criteria beyond k, one count more for
-    each sensitive value of each waiting node. Of the data, the keys (codes, sensitive values, and
-    hashes if cuts compare them) of a sample are collected, see :class:`.Sampling`, and in each pass
+    each sensitive value of each waiting node. The driver also collects the keys (codes, sensitive
+    values, and hashes if cuts compare them) of a sample, see :class:`.Sampling`, and in each pass
     for predicted cuts those of at most about ``MOST_HANDED_BACK`` records. Models that choose among
-    vantage points collect those of some thousand records a node besides. Until the passes are done
-    the executors keep 1 to 8 bytes for each key of each record, in memory or on disk.
+    vantage points also collect those of some thousand records a node. Until the passes are done the
+    executors keep 1 to 8 bytes for each key of each record, in memory or on disk.
     """
     is_cut = rows > largest_block
     sampling = _sampling(rows, path) if is_cut else None
@@ -244,6 +244,7 @@ def _sampling(rows: int, salt: int) -> Sampling | None:
 
 
 def _root(quasi_identifiers: tuple[QuasiIdentifier, ...], rows: int, path: int) -> Node:
+    """Return the node of all records, with the bounds of every quasi-identifier."""
     cells = [identifier.root_cell for identifier in quasi_identifiers]
     return Node(
         number=0,

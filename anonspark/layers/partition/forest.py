@@ -54,8 +54,8 @@ class Forest:
     def arrays(self, nodes: int, d: int) -> ForestArrays:
         """Return the forest as arrays for the kernel.
 
-        ``nodes`` is the number of nodes of the tree that it extends, ``d`` that of
-        quasi-identifiers. Rows of nodes without a bracket are 0.
+        ``nodes`` counts the nodes of the tree that it extends, and ``d`` the quasi-identifiers.
+        Rows of nodes without a bracket are 0.
         """
         roots = np.full(nodes, -1, np.int64)
         roots[list(self.roots)] = list(self.roots.values())

@@ -89,9 +89,9 @@ def grow(
     """Cut a tree, in place, until every leaf is small enough or cannot be cut.
 
     ``root`` is node 0 of the tree. Nodes of at most ``largest_leaf`` records are not cut. ``count``
-    answers questions, sorted by node: one call is one job on the cluster. ``foresight`` answers
-    some without such a job; the boundaries are the same with and without it. Returns the leaves
-    from left to right.
+    answers questions, sorted by node, and one call is one job on the cluster. ``foresight`` answers
+    some without a job of their own, and does not change the boundaries. Returns the leaves from
+    left to right.
     """
     growing = _Growing(tree, rule, largest_leaf, foresight or LooksNowhere())
     growing.go_on([(entry, None) for entry in growing.start(root)])
@@ -144,7 +144,7 @@ class _Growing:
         return entries
 
     def go_on(self, entries: Sequence[tuple[Waiting, Sequence[Answer] | None]]) -> None:
-        """Go on with nodes, given their answers or None, until all of them wait or are leaves."""
+        """Continue to cut nodes, given their answers or None, until all wait or are leaves."""
         stack = list(reversed(entries))
         while stack:
             entry, answers = stack.pop()

@@ -51,14 +51,13 @@ class Foresight:
 
     predictor: Predictor
     outlook: Outlook
-    _known: dict[int, _NodeCounts] = field(default_factory=dict)
+    _counts_of: dict[int, _NodeCounts] = field(default_factory=dict)
 
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
-        """Predict the trees under some leaves and count what is needed to grow them.
+        """Predict the trees under some leaves, and count in one pass what is needed to grow them.
 
-        ``waiting`` are leaves that wait for answers; those of which nothing is known yet are
-        predicted. Returns whether anything was counted: then the first questions of one of these
-        are answered.
+        ``waiting`` are leaves that wait for answers. Only new ones are predicted. Returns whether
+        anything was counted. Then the first questions of one of these are answered.
         """
         nodes = [entry.node for entry in waiting if entry.is_new]
         sample = self.outlook
@@ -76,14 +75,14 @@ class Foresight:
         return True
 
     def _learn(self, number: int, counted: CountedForest, index: int, arrived: Integers) -> None:
-        columns = counted.known(index, arrived)
+        columns = counted.known_keys(index, arrived)
         evidence = counted.evidence(index, columns)
         if evidence is not None:
-            self._known[number] = _NodeCounts(counted, index, columns, evidence)
+            self._counts_of[number] = _NodeCounts(counted, index, columns, evidence)
 
     def answer(self, node: int, questions: Sequence[Question]) -> list[Histogram] | None:
         """Answer a node's questions, or return None if the cluster must."""
-        counts = self._known.get(node)
+        counts = self._counts_of.get(node)
         # To zoom in on a bin with all records asks for more than these counts hold.
         if counts is None or not counts.answered.isdisjoint(questions):
             return None
@@ -92,7 +91,7 @@ class Foresight:
 
     def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
         """Divide what is known of a node between its children, whose ``numbers`` are given."""
-        counts = self._known.pop(node, None)
+        counts = self._counts_of.pop(node, None)
         if counts is None:
             return
         bracket = counts.counted.forest.brackets[counts.index]
@@ -146,11 +145,11 @@ class MedianCut:
     def __call__(self, node: Node) -> Questions:
         """Ask for a node's histograms and return its cut, or None if it cannot be cut.
 
-        If foresight does not answer, two counting passes a node as a rule: one over all attributes,
-        one that zooms in on the median. One more for each attribute that turns out not to allow a
-        cut, and one for each boundary that must satisfy more than k. Before a node of which more
-        than k is required is left whole, ``balanced`` asks for the boundaries further out: about
-        two or three passes for each attribute.
+        Without answers from foresight, a node mostly takes two counting passes: one over all
+        attributes, and one that zooms in on the median. One more for each attribute that does not
+        allow a cut, and one for each boundary that must satisfy more than k. Before a node with
+        criteria beyond k is left whole, ``balanced`` asks for the boundaries further out: about two
+        or three passes for each attribute.
         """
         if node.rows < max(2 * self.criteria.k, 2):
             return None
@@ -236,7 +235,7 @@ def _further_out(
     criteria: Criteria,
     values: Sequence[Counts],
 ) -> Questions:
-    """Cut at the further ranks nearest to equal halves, at the first boundary that is allowed.
+    """Cut at the further rank nearest to equal halves whose boundary is allowed.
 
     ``request`` and ``histogram`` are the attribute's first question and answer, and ``values`` the
     counts of the node's sensitive values. Costs the passes that zoom in on the ranks, all at once,
@@ -276,9 +275,9 @@ def _further_out(
 def _values_before(
     node: Node, boundaries: Sequence[Boundary], criteria: Criteria
 ) -> Asking[list[list[Counts]]]:
-    """Count the sensitive values before each of some ascending boundaries of one attribute.
+    """Count the sensitive values before each of several ascending boundaries of an attribute.
 
-    Each record lies in one stretch between two boundaries, so a pass over many boundaries lists no
+    Each record lies in one stretch between two boundaries, so a pass over all boundaries lists no
     more values than one over a single boundary.
     """
     if not boundaries or not criteria.sensitive:
@@ -321,7 +320,7 @@ def _tightened(extremes: list[int], bounds: Sequence[int | None]) -> list[int]:
 
 
 def _children(node: Node, left_rows: int, boundary: Boundary) -> Cut:
-    """Return a cut's children with the bounds that are known without another pass."""
+    """Return a cut with both children, whose bounds the boundary implies without another pass."""
     chosen, median = boundary.keys[0], boundary.thresholds[0]
     equal_on_both_sides = len(boundary.keys) > 1
     last_left = _last_left(boundary)

@@ -163,8 +163,7 @@ class PassEvidence(Evidence):
 
     ``columns`` (int64, shape (width, n)) are the transposed keys of the records that were handed
     back: those inside, and any that come from the brackets of the nodes above. After the keys come
-    the distances, if the bracket has a vantage point. ``distances`` is the interval of all distance
-    keys.
+    the distances, if the bracket has a vantage point. ``distances`` is their interval.
     """
 
     d: int
@@ -186,6 +185,7 @@ class PassEvidence(Evidence):
         return np.min(lowest, axis=0).tolist(), np.max(highest, axis=0).tolist()
 
     def _histogram(self, request: Request) -> Histogram | None:
+        """Answer a request from the counted pass, or return None if it does not suffice."""
         if request.every_value:
             return self._values(request)
         if request.where is not None or request.goes_left or not self._encloses(request):
@@ -232,7 +232,7 @@ class PassEvidence(Evidence):
 
         ``level`` is the position of the request's key among those that the bracket compares.
         ``values`` are those of the records that were handed back. ``below`` and ``above`` count the
-        other records beyond the value of the bracket's end, and equal to it.
+        other records: those beyond the value of the bracket's end, and those equal to it.
         """
         lowest, highest = request.lowest, request.highest
         if level == 0 and request.key != DISTANCE:
@@ -263,7 +263,7 @@ class PassEvidence(Evidence):
         return Histogram(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def _values(self, request: Request) -> Histogram | None:
-        """Count sensitive values, of all records or of those that go left."""
+        """Count sensitive values, of all records or of those that go left, or return None."""
         first, last = request.lowest, request.highest
         values = self.columns[request.key]
         sides = [self.outside.left, self.outside.right]
@@ -305,10 +305,10 @@ def _known_outside(
 ) -> tuple[int, int] | None:
     """Count the records outside of one end that agree with a prefix, the values of the first keys.
 
-    ``end`` is the lower (``sign`` 1) or upper (-1) one. ``counts`` (int64, shape (keys + 1,)) holds
+    ``end`` is the lower (``sign`` 1) or upper (-1) end. ``counts`` (int64, shape (keys + 1,)) holds
     the records outside of it, by the first key in which they differ from it. Returns the records
-    beyond the end's value of the next key, and equal to it, or None if they are not all
-    distinguished.
+    beyond the end's value of the next key, and equal to it, or None if the counts do not
+    distinguish them.
     """
     if not counts.any():
         return 0, 0

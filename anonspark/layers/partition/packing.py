@@ -54,12 +54,12 @@ class Sampling:
         return min(MOST_SAMPLED, self.rows // _SMALLEST_SHARE)
 
     def draw(self, keys: Integers, d: int) -> tuple[Integers, Integers]:
-        """Draw among the records of a batch, given as a key matrix of d quasi-identifiers. O(n d).
+        """Draw records of a batch, given as a key matrix of d quasi-identifiers. O(n d).
 
-        Returns their indices and weights: 1 for records of the sample, 0 for those that are taken
-        for their outermost values. Records are drawn by their keyed hashes, whose values no person
-        can choose, and by their numbers, so that of equal records each is drawn by itself. Both are
-        staged, so a task that runs again draws the same.
+        Returns their indices and weights: 1 for records of the sample, 0 for those with outermost
+        values. Records are drawn by their keyed hashes, which no person can choose, and by their
+        numbers, so that equal records are drawn independently. Both are staged, so a task that runs
+        again draws the same.
         """
         limit = np.array([2**64 * self.expected // self.rows], np.uint64)
         scattered = keys[:, d] ^ (keys[:, d + 1] * _SCATTER)
@@ -119,7 +119,7 @@ class PackedKeys:
         return [*range(d), *hashes, *range(d + 2, key_width(d, self.criteria))]
 
     def pack(self, packed: Batches) -> Batches:
-        """Yield one row a batch."""
+        """Pack the keys of each batch into one row, column by column in the smallest type."""
         names = key_columns(len(self.quasi_identifiers), self.criteria, coded=self.coded)
         for first, records in unpack_batches(packed, names):
             keys = key_matrix(records, self.quasi_identifiers, self.criteria, first)
@@ -164,7 +164,7 @@ class PackedKeys:
         return b"".join(column.tobytes() for column in (head, *columns))
 
     def unpack_records(self, packed: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Return the records of some values as a transposed key matrix, and their marks.
+        """Return packed records as a transposed key matrix, and their marks.
 
         Keys that no cut compares are 0.
         """

@@ -88,8 +88,8 @@ class Predictor:
     def predict(self, leaves: Sequence[Expected]) -> Forest:
         """Predict the trees under some leaves, level by level, as deep as is worth a pass.
 
-        The forest has no trees if no leaf's cut can be predicted, or they would hand back more
-        records than the driver takes: histograms decide a level in two passes, whatever its size.
+        The forest is empty if no leaf's cut can be predicted, or the cuts would hand back more
+        records than the driver takes. Histograms decide such a level in two passes.
         """
         forest = Forest()
         handed_back = 0.0

@@ -146,7 +146,7 @@ class _FindPairs(_Records):
 def _extremes(
     question: int, items: Integers, people: Integers, stretches: Integers
 ) -> pa.RecordBatch:
-    """Return the first and the last stretch of each different pair."""
+    """Return the first and the last stretch in which each pair of an item and a person occurs."""
     order = np.lexsort((stretches, people, items))
     items, people, stretches = items[order], people[order], stretches[order]
     new = np.ones(len(order), bool)
@@ -184,20 +184,26 @@ class _FindEdges(_Records):
     """Yields few pairs of each question, which show how many values can be matched."""
 
     def __call__(self, batches: Batches) -> Batches:
+        """Gather the pairs of a value and a person on the asked side that decide a matching.
+
+        The pairs are edges of a graph. A matching gives each value a person of its own, and the
+        criterion asks for one of ``most_matched`` edges. :func:`enough_pairs` drops after each
+        batch what cannot enlarge it, so that a task holds and sends few pairs.
+        """
         edges: dict[tuple[int, int], list[Integers]] = {}
-        most = self.keys.criteria.most_matched
+        most_matched = self.keys.criteria.most_matched
         for index, columns in self.of_questions(batches):
             question = self.questions[index]
             if not isinstance(question, MatchedValues):
                 raise TypeError("expected questions of one type")
-            chosen = columns[:, self.goes_left(columns, question.boundary) == question.goes_left]
-            for attribute, items in enumerate(chosen[self.values]):
-                if not most[attribute]:
+            on_side = columns[:, self.goes_left(columns, question.boundary) == question.goes_left]
+            for attribute, new_values in enumerate(on_side[self.values]):
+                if not most_matched[attribute]:
                     continue
-                before = edges.get((index, attribute), [np.zeros(0, np.int64)] * 2)
-                both = zip(before, (items, chosen[-1]), strict=True)
-                values, people = (np.concatenate(pair) for pair in both)
-                edges[index, attribute] = [*enough_pairs(values, people, most[attribute])]
+                values, people = edges.get((index, attribute), [np.zeros(0, np.int64)] * 2)
+                values = np.concatenate([values, new_values])
+                people = np.concatenate([people, on_side[-1]])
+                edges[index, attribute] = [*enough_pairs(values, people, most_matched[attribute])]
         for (index, _), pairs in edges.items():
             arrays = [np.full(len(pairs[0]), index, np.int64), *pairs]
             yield pa.RecordBatch.from_arrays([pa.array(column) for column in arrays], schema=_EDGES)
@@ -206,10 +212,10 @@ class _FindEdges(_Records):
 def count_sides(
     packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[PeopleSplit]
 ) -> list[PeopleOfSides]:
-    """Count the people on the sides of boundaries.
+    """Count the people on both sides of boundaries.
 
     One job with two shuffles: of the different pairs of a question, a value and a person in each
-    task, and of their numbers, which are collected: at most two for each value and boundary.
+    task, and of their counts. At most two counts for each value and boundary are collected.
     """
     if not questions:
         return []
@@ -234,7 +240,7 @@ def _counted(pairs: Table) -> dict[str, Integers]:
 def match_sides(
     packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[MatchedValues]
 ) -> list[list[int]]:
-    """Return for each side how many values of each sensitive attribute have a person each.
+    """Count for each side the values of each sensitive attribute that different people can have.
 
     One job with one shuffle. At most 2 l^2 pairs of each question and task are collected.
     """

@@ -33,8 +33,7 @@ _MOST_OF_RANGE = 100_000
 def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hierarchy]:
     """Read the hierarchies that come from files, by attribute, in configuration order.
 
-    Raises ConfigurationError with everything that is wrong with the files. No job: they are read on
-    the driver.
+    Raises ConfigurationError with all problems of the files. No job: the driver reads them.
     """
     coding = configuration.agreed_coding
     return read_hierarchy_files(
@@ -49,7 +48,7 @@ def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hi
 
 
 def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | None:
-    """Return the hierarchy of a quasi-identifier, which knows all values that occur, or None.
+    """Return the hierarchy of a quasi-identifier for all its values, or None without one.
 
     Raises DataError if the file lacks values, or they do not fit the rule.
     """

@@ -35,13 +35,16 @@ _MOST_DIGITS = 18
 _MOST_CATEGORIES = 1_000_000
 
 
-def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
-    """Raise ConfigurationError with all declared ranges that values of the types cannot have."""
+def require_fitting_ranges(columns: Sequence[InputColumn], *, texts: bool = False) -> None:
+    """Raise ConfigurationError with all declared ranges that do not fit the type of the column.
+
+    Without ``texts``, not of text columns: first their values that are numbers are counted.
+    """
     problems = []
     for column in columns:
         attribute, kind = column.attribute, column.kind
         # With a hierarchy the configuration itself says what the values are.
-        if attribute.hierarchy is not None:
+        if attribute.hierarchy is not None or (column.undeclared_text and not texts):
             continue
         for key in ("range", "grid", "bottom", "top"):
             value = getattr(attribute, key)
@@ -75,10 +78,11 @@ def require_sound_values(
         raise DataError(f"input.path: {empty}. Expected at least k = {k} rows")
     for index, column in enumerate(columns):
         where = f"attributes.{column.name}"
-        if configuration.missing == "error" and figures[f"missing_{index}"]:
+        lacking = figures[f"missing_{index}"]
+        if configuration.missing == ("drop" if lacking == rows else "error") and lacking:
             problems.append(
-                f"{where}: {figures[f'missing_{index}']:,} of {rows:,} values are missing. "
-                "Complete them, or set missing to drop or category"
+                f"{where}: {lacking:,} of {rows:,} values are missing. Complete them, leave the "
+                "column out, or set missing to drop or category"
             )
         if figures[f"invalid_{index}"]:
             problems.append(
@@ -118,11 +122,12 @@ def require_sound_values(
                 )
     if problems:
         raise DataError(*problems)
+    require_fitting_ranges(columns, texts=True)
     require_enough_rows(rows, left, k)
 
 
 def _remedy(column: InputColumn, configuration: Configuration) -> str:
-    """Return a remedy for values of a text column that are not of the declared type."""
+    """Propose a remedy for values of a text column that are not of the declared type."""
     options = {name.lower() for name in configuration.input.options}
     if column.declared in ("date", "timestamp") and "dateformat" in options:
         return (
@@ -183,25 +188,28 @@ def describe_quasi_identifier(
 def _describe_categories(
     column: InputColumn, arrow_type: pa.DataType, present: Sequence[str]
 ) -> QuasiIdentifier:
-    """Describe texts: their order decides which of them are near each other."""
+    """Describe a quasi-identifier of texts, whose order decides which values are near.
+
+    The order is that of the hierarchy, or else the declared one, the one that the table brings, or
+    that of ``present`` values. Raises DataError if it or the declared range lacks some of these.
+    """
     order: Sequence[str] | None = column.attribute.order
     if column.attribute.range is not None and not _all_between(present, column.attribute.range):
         raise _outside(column)
     hierarchy = match_hierarchy(column, present)
-    folded: dict[str, int] = {}
+    code_of_folded: dict[str, int] = {}
     if hierarchy is not None:
         order = hierarchy.leaves
-        codes_of = {leaf: code for code, leaf in enumerate(order)}
+        code_of_leaf = {leaf: code for code, leaf in enumerate(order)}
         if column.attribute.bottom is not None or column.attribute.top is not None:
             outer = leaves_beyond(column, present)
-            folded = {value: codes_of[leaf] for value, leaf in outer.items()}
-        codes = sorted((codes_of | folded)[value] for value in present)
+            code_of_folded = {value: code_of_leaf[leaf] for value, leaf in outer.items()}
+        codes = sorted((code_of_leaf | code_of_folded)[value] for value in present)
     elif order is not None:
         if not set(present) <= set(order):
             raise DataError(
-                f"attributes.{column.name}.order: lacks some of the column's "
-                "values. List all of them, or name those that mean missing in "
-                "input.missing_markers"
+                f"attributes.{column.name}.order: lacks some of the column's values. List all of "
+                "them, or name those that mean missing in input.missing_markers"
             )
         codes = sorted(order.index(value) for value in present)
     elif present and set(present) <= set(column.brought_order):
@@ -221,7 +229,7 @@ def _describe_categories(
         categories=tuple(order),
         weight=column.attribute.weight,
         hierarchy=hierarchy,
-        folded=tuple(folded.items()),
+        folded=tuple(code_of_folded.items()),
     )
 
 
@@ -267,7 +275,7 @@ def _describe_numbers(
     figures: Mapping[str, Any],
     configuration: Configuration,
 ) -> QuasiIdentifier:
-    """Describe values that have a natural order, with codes from the lowest to the highest."""
+    """Describe a quasi-identifier with a natural order, coded from the lowest value upwards."""
     scale = arrow_type.scale if column.kind == "decimal" else 0
     low, high = figures[f"lowest_{index}"], figures[f"highest_{index}"]
     if low is None:
@@ -300,7 +308,11 @@ def _describe_numbers(
 def _with_grid(
     described: QuasiIdentifier, column: InputColumn, configuration: Configuration
 ) -> QuasiIdentifier:
-    """Add the grid on which the ranges of a quasi-identifier end, as configured."""
+    """Add the grid at whose lines the ranges of a quasi-identifier end, and its open ends.
+
+    A decimal gets the places that the lines and ends need. Then the lowest and highest code move
+    outwards to lines. Raises DataError if the column's type cannot hold them.
+    """
     attribute, kind, scale = column.attribute, described.kind, described.scale
     single = described.arrow_type == pa.float32()
     bottom, top = (
@@ -350,7 +362,7 @@ def _with_grid(
 
 
 def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentifier:
-    """Return a quasi-identifier with the range that was declared in the place of its own."""
+    """Replace the range of a quasi-identifier by the declared one, which must contain it."""
     bounds: Sequence[Bound] = column.attribute.range or ()
     single = described.arrow_type == pa.float32()
     scale, kind = described.scale, described.kind

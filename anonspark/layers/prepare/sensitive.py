@@ -31,12 +31,12 @@ def describe_criteria(
     orders: Mapping[str, Sequence[str]],
     hierarchies: Mapping[str, Hierarchy],
 ) -> Criteria:
-    """Return what every class must satisfy, with the values that occur in the whole input.
+    """Return the criteria of every class, with the sensitive values of the whole input.
 
     ``columns`` names the column of each sensitive attribute, and ``orders`` and ``hierarchies``
     belong to those that have one. Raises DataError if an attribute has too many different values,
-    or others than its order or hierarchy lists. One job and one shuffle of counts for each
-    sensitive attribute of a criterion. The counts of its values, at most 50,000, are collected.
+    or its order or hierarchy lacks some. One job and one shuffle of counts for each sensitive
+    attribute of a criterion. The counts of its values, at most 50,000, are collected.
     """
     criteria = privacy.criteria
     names = list(dict.fromkeys(criterion.attribute for criterion in criteria))
@@ -59,9 +59,14 @@ def _describe(
     name: str,
     column: str,
     criteria: Sequence[Criterion],
-    listed: Sequence[str] | None,
+    declared_order: Sequence[str] | None,
     hierarchy: Hierarchy | None,
 ) -> SensitiveAttribute:
+    """Describe a sensitive attribute by the order or hierarchy that its criteria need.
+
+    ``declared_order`` is that of the configuration, or None. One job, which collects the values.
+    Raises DataError for too many values, and for values without a place in the hierarchy or order.
+    """
     where = f"attributes.{name}"
     values, counts = _values_and_counts(records, column)
     if len(values) > _MOST_VALUES:
@@ -70,7 +75,7 @@ def _describe(
             "need an attribute whose values repeat. Make it coarser"
         )
     kinds = {criterion.kind for criterion in criteria if criterion.attribute == name}
-    no_nodes = np.zeros(0, np.int64)
+    no_nodes = (np.zeros(0, np.int64),) * 2
     if "hierarchical distance" in kinds and hierarchy is not None:
         missing = int(counts[values.is_null().to_numpy(zero_copy_only=False)].sum())
         if missing:
@@ -80,16 +85,17 @@ def _describe(
             )
         values, counts = _in_order(values, counts, hierarchy.leaves, f"{where}.hierarchy")
         tree = hierarchy.tree()
-        return SensitiveAttribute(name, column, values, counts, tree.parents, tree.heights, True)
-    if listed is not None:
-        values, counts = _in_order(values, counts, listed, f"{where}.order")
-        return SensitiveAttribute(name, column, values, counts, no_nodes, no_nodes, True)
+        nodes = tree.parents, tree.heights
+        return SensitiveAttribute(name, column, values, counts, *nodes, as_text=True)
+    if declared_order is not None:
+        values, counts = _in_order(values, counts, declared_order, f"{where}.order")
+        return SensitiveAttribute(name, column, values, counts, *no_nodes, as_text=True)
     if "ordered distance" in kinds and pa.types.is_string(values.type):
         raise DataError(
             f"{where}: a text without an order, for which the ordered distance means nothing. "
             f"Declare {where}.order, or choose another distance"
         )
-    return SensitiveAttribute(name, column, values, counts, no_nodes, no_nodes)
+    return SensitiveAttribute(name, column, values, counts, *no_nodes)
 
 
 def _values_and_counts(records: Records | Rows, column: str) -> tuple[pa.Array, Counts]:

@@ -139,7 +139,7 @@ def _criteria(
     hierarchies: dict[str, Hierarchy],
     units: Units | None,
 ) -> Criteria:
-    """Return what every class must satisfy, and check that the whole table does."""
+    """Return the criteria of every class, after a check that the whole table satisfies them."""
     if configuration.privacy.criteria:
         report_step("counting sensitive values")
     payload = configuration.published_as_is
@@ -154,7 +154,7 @@ def _criteria(
 
 
 def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
-    """Check the input without staging anything. Raises DataError with everything that is wrong.
+    """Check the input without staging anything. Raises DataError with all problems.
 
     One pass over the input, two if a text quasi-identifier needs its categories.
     """
@@ -189,14 +189,13 @@ def take_snapshot(
     path: str,
     open_input: OpenInput | None = None,
 ) -> Snapshot:
-    """Read the input once, check it and stage, at ``path``, what later layers need: raw values.
+    """Read the input once, check it and stage at ``path`` the raw values that later layers need.
 
-    ``open_input`` opens the input, or is None to open what the configuration names. The sensitive
-    values are counted later, by :func:`require_criteria`. Raises DataError with everything that is
-    wrong with the values.
+    ``open_input`` opens the input, or is None to open the configuration's. The sensitive values are
+    counted later, by :func:`require_criteria`. Raises DataError with all problems of the values.
 
-    One pass over the input that writes Parquet and gets counts, ranges and fingerprint. Text
-    quasi-identifiers cost a second, narrow pass over the staged records to collect their
+    One pass over the input that writes Parquet and returns counts, ranges and fingerprint. Text
+    quasi-identifiers take a second, narrow pass over the staged records to collect their
     categories, and people one over hashes.
     """
     hierarchies = read_hierarchies(engine.files, configuration)
@@ -240,14 +239,13 @@ def _unpublished(
 
 
 def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapshot:
-    """Return a snapshot with what every class must satisfy.
+    """Add the criteria of every class to a snapshot, after a check that it can satisfy them.
 
     Raises ConfigurationError if the snapshot was prepared for another input, attributes, missing
     values or seed, DataError if the table has fewer than k records, or a sensitive attribute cannot
-    be used, and GuaranteeError if the table as a whole violates a criterion.
-
-    One job and one shuffle of counts for each sensitive attribute of a criterion, and those of
-    `count_units` and, if criteria count them, `count_people`.
+    be used, and GuaranteeError if the table as a whole violates a criterion. One job and one
+    shuffle of counts for each sensitive attribute of a criterion, and those of `count_units` and,
+    if criteria count them, `count_people`.
     """
     if snapshot.origin != configuration.input_fingerprint():
         raise ConfigurationError(
@@ -288,6 +286,7 @@ def _describe(
     figures: Mapping[str, Any],
     configuration: Configuration,
 ) -> tuple[QuasiIdentifier, ...]:
+    """Describe all quasi-identifiers, or raise DataError with the problems of all of them."""
     names = [quasi_identifier_column(index) for index in range(len(columns))]
     texts = [name for name, column in zip(names, columns, strict=True) if column.kind == "category"]
     if texts:

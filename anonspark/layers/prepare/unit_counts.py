@@ -55,7 +55,7 @@ def _numbers(batch: pa.RecordBatch, criteria: Criteria) -> list[Integers]:
 
 
 def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
-    """Count the people of some records, and the values that criteria which count people ask for.
+    """Count the people of some records, and the values that different people can have.
 
     Two jobs with a shuffle each: of the different people of each task, and of at most 2 l^2 pairs
     of a value and a person, which are collected.
@@ -127,7 +127,7 @@ def _largest(counts: np.ndarray, most: int) -> np.ndarray:
 
 
 def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
-    """Count the people that records, with :data:`~anonspark.core.columns.UNIT`, are about.
+    """Count the people, :data:`~anonspark.core.columns.UNIT`, who have records.
 
     ``names`` are the attributes that identify people, for messages. Raises DataError if a record
     has no person, or there are fewer than k people. One job with one shuffle of the different units

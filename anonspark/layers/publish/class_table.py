@@ -38,9 +38,9 @@ def write_classes(
 ) -> list[PublishedFile]:
     """Write the table ``classes`` to the directory ``metrics`` of a release.
 
-    ``number`` counts the classes. ``columns`` are the published ones of the quasi-identifiers: no
-    bound reveals more of a value. One job with one shuffle of the classes: files and the order in
-    them follow from the names of the classes, not from tasks and the tree.
+    ``number`` counts the classes. ``columns`` are the published ones of the quasi-identifiers, so
+    no bound reveals more than they do. One job with one shuffle of the classes: files and their
+    order follow from the names of the classes, not from tasks or the tree.
     """
     # Columns are renamed in the last step: names of attributes could break a query plan.
     bounds = {
@@ -86,8 +86,7 @@ class _DescribeClasses:
     """Turns staged classes into rows of the table.
 
     ``labels`` is the staged column with the label of each quasi-identifier whose hierarchy decides
-    what is published: then the label stands for both bounds. The bounds of ``hidden`` ones are not
-    published.
+    what is published: then the label stands for both bounds. ``hidden`` bounds are not published.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]

@@ -20,8 +20,8 @@ from anonspark.release.manifest import MANIFEST
 def begin(files: Files, staging: Staging) -> None:
     """Create the directory that a release is written to.
 
-    Raises PublishingError if the release is written in place, and something is there or another run
-    writes there.
+    Raises PublishingError if a release is written in place, and something exists there or another
+    run writes there.
     """
     paths = staging.paths
     if not staging.in_place:
@@ -39,9 +39,9 @@ def begin(files: Files, staging: Staging) -> None:
 
 
 def _require_alone(files: Files, staging: Staging) -> None:
-    """Raise PublishingError if another run is replacing the release, if that takes long.
+    """Raise PublishingError if another run is replacing the release and renames take long.
 
-    Each has written the names of its files before, so that the later one sees both.
+    Each run first writes the names of its files, so the later run sees both lists.
     """
     paths = staging.paths
     if not files.rename_copies(paths.output):
@@ -89,7 +89,7 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         files.sync_tree(staging.release)
         files.sync_tree(staging.manifest)
         if not staging.in_place:
-            _rename(files, staging, overwrite=overwrite)
+            _replace_output(files, staging, overwrite=overwrite)
         # If a rename takes long, another process may have taken the run over meanwhile.
         state.require_newest()
         files.rename(f"{staging.manifest}/{MANIFEST}", f"{paths.output}/{MANIFEST}")
@@ -114,8 +114,12 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         raise
 
 
-def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
-    """Rename a staged release to the output path. Errors are those of :func:`commit`."""
+def _replace_output(files: Files, staging: Staging, *, overwrite: bool) -> None:
+    """Rename a staged release to the output path, and set aside the one there.
+
+    The earlier release goes to ``paths.replaced``, from where :func:`.staging.restore_output`
+    brings it back. What its own run had not tidied up is deleted before. Raises as :func:`commit`.
+    """
     paths = staging.paths
     _require_alone(files, staging)
     if files.exists(paths.output) or files.fault(paths.output):
@@ -123,12 +127,12 @@ def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
             raise _appeared(staging)
         # Checked again: what came there since the run began would be removed with the release.
         require_replaceable_release(files, paths.output)
-        for other in find_stagings(files, paths.output, None):
+        for other_run in find_stagings(files, paths.output, None):
             # A complete run that was killed or is still tidying up. Its mark, which shows that,
             # goes with its release.
-            if other.run_id != paths.run_id and files.exists(other.mark):
-                files.delete(other.replaced)
-                remove_staging(files, other)
+            if other_run.run_id != paths.run_id and files.exists(other_run.mark):
+                files.delete(other_run.replaced)
+                remove_staging(files, other_run)
         files.rename(paths.output, paths.replaced)
     files.rename(staging.release, paths.output)
     files.sync_names(paths.output)

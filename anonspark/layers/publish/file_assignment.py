@@ -67,10 +67,10 @@ class Division:
     equal: Mapping[int, list[EqualRecords]]
 
     def files_of(self, names: Codes, hashes: Codes, first: int) -> Integers:
-        """Return the file of each record of a batch, from 0 up to below :attr:`files`.
+        """Assign each record of a batch to one of the :attr:`files` files, from 0.
 
-        ``names`` are those of the classes, and ``hashes`` those of what is published of the records
-        as they came (int64). ``first`` is the number of the batch's first record.
+        ``names`` are those of the classes, and ``hashes`` those of the records' unchanged columns
+        (int64). ``first`` is the number of the batch's first record.
 
         >>> names = np.array([-(2**63), 0, 2**62])
         >>> Division(4, 100, (), {}).files_of(names, np.zeros(3, np.int64), 0).tolist()
@@ -120,17 +120,16 @@ def divide(
     suppressed: list[int],
     file_rows: int | None = None,
 ) -> Division:
-    """Decide on the files of a release.
+    """Decide how the records of a release are divided into files.
 
     ``rows`` counts its records, ``size`` is about their bytes before compression, and ``largest``
-    the records of the largest class, that of suppressed records among them. ``suppressed`` holds
+    the records of the largest class, which may be that of suppressed records. ``suppressed`` holds
     the name of that class, if there is one: it is not among the classes. ``file_rows`` is about how
-    many records a file gets, or None to derive that from rows and size. The result is the same
-    however the records were distributed among batches and tasks.
+    many records a file gets, or None to derive that from rows and size. The result does not depend
+    on how batches and tasks held the records.
 
-    No job as a rule. If a class is shared out, a job over the classes and one over two columns of
-    the records, with a shuffle of the different records of such classes. One more if too many of
-    these are equal.
+    Mostly no job. If a class is divided, a job over the classes and one over two columns of the
+    records, with a shuffle of their different records. One more if too many are equal.
     """
     files, most = files_for(rows, size, file_rows)
     if files == 1 or largest <= most:
@@ -166,8 +165,8 @@ class _LargeClasses:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             sizes = batch.column(SIZE).to_numpy()
-            names = batch.column(CLASS_ID).filter(pa.array(sizes > self.most))
-            yield pa.RecordBatch.from_arrays([names], [CLASS_ID])
+            class_ids = batch.column(CLASS_ID).filter(pa.array(sizes > self.most))
+            yield pa.RecordBatch.from_arrays([class_ids], [CLASS_ID])
 
 
 @dataclass(frozen=True)
@@ -182,19 +181,20 @@ class _CountEqual:
     )
 
     def __call__(self, packed: Batches) -> Batches:
+        """Count the equal records of large classes in each batch."""
         for first, records in unpack_batches(packed, [CLASS_ID, PAYLOAD_HASH]):
-            names = records.column(CLASS_ID).to_numpy()
+            class_ids = records.column(CLASS_ID).to_numpy()
             hashes = records.column(PAYLOAD_HASH).to_numpy()
-            large = np.isin(names, np.array(self.names, np.int64))
-            order = np.lexsort((hashes[large], names[large]))
-            names, hashes = names[large][order], hashes[large][order]
-            new = (names[1:] != names[:-1]) | (hashes[1:] != hashes[:-1])
-            starts = np.concatenate([[0], np.flatnonzero(new) + 1, [len(names)]]).tolist()
+            large = np.isin(class_ids, np.array(self.names, np.int64))
+            order = np.lexsort((hashes[large], class_ids[large]))
+            class_ids, hashes = class_ids[large][order], hashes[large][order]
+            begins = (class_ids[1:] != class_ids[:-1]) | (hashes[1:] != hashes[:-1])
+            starts = np.concatenate([[0], np.flatnonzero(begins) + 1, [len(class_ids)]]).tolist()
             runs = [
-                (int(names[start]), int(hashes[start]), stop - start)
+                (int(class_ids[start]), int(hashes[start]), stop - start)
                 for start, stop in pairwise(starts)
                 if stop > start
-                and (self.only is None or (int(names[start]), int(hashes[start])) in self.only)
+                and (self.only is None or (int(class_ids[start]), int(hashes[start])) in self.only)
             ]
             columns = zip(*runs, strict=True) if runs else ([], [], [])
             arrays = [pa.array(column, pa.int64()) for column in columns]

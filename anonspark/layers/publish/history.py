@@ -121,14 +121,12 @@ def append_to_history(
     summary: dict[str, Any],
     rounds: Sequence[dict[str, object]],
 ) -> None:
-    """Add a release's rows to the tables of all runs, instead of those of an earlier run of its id.
+    """Add a release's rows to the tables of all runs, in place of those of its earlier attempt.
 
     Raises PublishingError if they cannot be written, or another file has their path. The release
-    stands all the same.
-
-    No job. Two small files, each renamed when it is complete, and a search for the run id in every
-    date of the table. The row of the summary is written last and deleted last: after any
-    interruption, running the same id again tidies up.
+    stays published. No job. Two small files, each renamed when it is complete, and a search for the
+    run id in every date of the table. The row of the summary is written last and deleted last, so
+    the same id run again cleans up after any interruption.
     """
     root = configuration.metrics.append_to
     run_id = summary["run_id"]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from anonspark.config import Configuration
+from anonspark.config.problems import Location, key_path
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.layout import REPORT, foreign_entries, looks_like_report, named
-from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.manifest import MANIFEST, read_manifest, sound_manifest
 from anonspark.release.signatures import SIGNATURE
 
 _GLOB_CHARACTERS = "*?[{"
@@ -92,9 +93,9 @@ def _fixed_part(files: Files, path: str) -> str:
 def require_usable_output(
     files: Files, configuration: Configuration, *, writes: bool = True
 ) -> None:
-    """Check the output path against the input's and against what is there.
+    """Check that the output path can be used, and does not overlap the input's.
 
-    If nothing will be written (``writes``), an existing output only warns in the log. Raises
+    Without ``writes``, an existing output only causes a warning in the log. Raises
     ConfigurationError if the output lies inside the input, holds it, exists and may not be
     replaced, is a symbolic link, or cannot be named, or the staging path lies inside one of them,
     and DataError if the input's path cannot be reached.
@@ -103,7 +104,7 @@ def require_usable_output(
     staging_path = configuration.execution.staging_path
     written = {"output.path": output, "execution.staging_path": staging_path or ""}
     problems = [
-        f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
+        f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which would make it a "
         "pattern. Choose another path"
         for key, path in written.items()
         if set(path) & set(f"{_GLOB_CHARACTERS}]}}")
@@ -140,13 +141,8 @@ def require_usable_output(
     if not problems and configuration.output.mode == "error" and files.exists(output):
         text = (
             f"output.path: {output} exists already. Choose another path, remove it, or set "
-            "output.mode to overwrite"
+            f"output.mode to overwrite. {_describe_release(files, configuration)}"
         )
-        if not files.exists(f"{output.rstrip('/')}/{MANIFEST}"):
-            text += (
-                f". It has no {MANIFEST}. If a run was killed while it published, anonspark clean "
-                "puts it right"
-            )
         if writes:
             problems.append(text)
         else:
@@ -155,8 +151,29 @@ def require_usable_output(
         raise ConfigurationError(*problems)
 
 
+def _describe_release(files: Files, configuration: Configuration) -> str:
+    """Describe what is at the output path, and the settings that its run had otherwise."""
+    manifest = sound_manifest(files, configuration.output.path)
+    if manifest is None:
+        return (
+            f"It has no sound {MANIFEST}. If a run was killed while it published, anonspark clean "
+            "puts it right"
+        )
+    keys = named([*_differing_keys(manifest.configuration, configuration.public_dict())])
+    return f"It is the release of run {manifest.run_id}{keys and f', made with another {keys}'}"
+
+
+def _differing_keys(before: object, now: object, path: Location = ()) -> Iterator[str]:
+    """Yield the paths of the keys at which two configurations differ."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*before, *now)):
+            yield from _differing_keys(before.get(key), now.get(key), (*path, key))
+    elif before != now:
+        yield key_path(path)
+
+
 def require_replaceable_release(files: Files, output: str) -> None:
-    """Check that a directory may be replaced, which removes all that is in it.
+    """Check that a directory holds nothing but a release, because replacing removes all of it.
 
     Raises ConfigurationError if it is no release, or holds files that its manifest does not list.
     No job: the release is listed, no table is opened.
@@ -191,17 +208,17 @@ def require_replaceable_release(files: Files, output: str) -> None:
 
 
 def require_usable_metrics(files: Files, configuration: Configuration) -> None:
-    """Check that the metrics of all runs endanger neither input nor output.
+    """Check that the path for the metrics of all runs is apart from input and output.
 
-    Raises ConfigurationError if their path lies inside input or output, or one of these inside it,
-    or it cannot be named.
+    Raises ConfigurationError if it lies inside input or output, or one of these inside it, or it
+    cannot be named.
     """
     table = configuration.metrics.append_to
     if table is not None:
         if set(table) & set("*?[]{}"):
             raise ConfigurationError(
                 f"metrics.append_to: {table} holds one of the characters * ? [ ] {{ }}, which "
-                "Spark would take for a pattern. Choose another path"
+                "would make it a pattern. Choose another path"
             )
         # Directories are made below it: it may be a link itself, but not to nothing.
         require_reachable(files, "metrics.append_to", f"{table.rstrip('/')}/summary")

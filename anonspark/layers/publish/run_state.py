@@ -56,10 +56,9 @@ class RunState:
 
     @classmethod
     def claim(cls, files: Files, directory: str) -> RunState:
-        """Become the newest attempt at a run. An older one that is still at work will give up.
+        """Become the newest attempt at a run, so that an older one that still works gives up.
 
-        Raises PublishingError if the newest attempt is at work on this machine, or another process
-        was quicker.
+        Raises PublishingError if the newest attempt works on this machine, or another was quicker.
         """
         newest = newest_attempt(files, directory)
         if is_at_work(files, directory):
@@ -101,8 +100,8 @@ class RunState:
     def require_identity(self, identity: Mapping[str, str]) -> None:
         """Check that the earlier attempts had the same configuration, input and version.
 
-        ``identity`` maps names to fingerprints, which are compared if stored before, and stored.
-        Raises ConfigurationError that names what changed.
+        ``identity`` maps names to fingerprints. Those stored before are compared, the others are
+        stored. Raises ConfigurationError that names the differences.
         """
         changed = []
         for name, value in identity.items():
@@ -215,7 +214,7 @@ def newest_attempt(files: Files, directory: str) -> int:
 def is_at_work(files: Files, directory: str) -> bool:
     """Return whether the newest attempt is a process of this machine that has not ended.
 
-    Processes of other machines cannot be seen.
+    Processes of other machines are not visible.
     """
     newest = newest_attempt(files, directory)
     if not newest or files.exists(_ended_file(directory, newest)):

@@ -160,10 +160,7 @@ def _private_name(output: str) -> str:
 
 
 def find_stagings(files: Files, output: str, staging_path: str | None) -> list[StagingPaths]:
-    """Return the staging directories of an output that were not removed, by run id.
-
-    Their runs were killed, or go on.
-    """
+    """Return the staging directories of an output, by run id. Their runs were killed, or go on."""
     output = files.qualified(output).rstrip("/")
     beginnings = {files.parent(output): f".{output.rpartition('/')[2]}{_MARK}"}
     if staging_path is not None:
@@ -188,8 +185,8 @@ def _private_file(paths: StagingPaths) -> str:
 def _stated_private(files: Files, paths: StagingPaths) -> str | None:
     """Return the directory of raw records that the run's first attempt noted, or None.
 
-    Raises PublishingError if no run of this output and id uses such a directory: it would be
-    removed.
+    Raises PublishingError if no run of this output and id uses such a directory, because it would
+    be removed.
     """
     path = _private_file(paths)
     with putting_right(paths):
@@ -208,7 +205,7 @@ def _stated_private(files: Files, paths: StagingPaths) -> str | None:
 
 
 def find_resumable(files: Files, output: str, staging_path: str | None) -> str | None:
-    """Return the run id of the only run of an output that can be continued, or None if none can.
+    """Return the id of the only run of an output that can be continued, or None.
 
     Raises ConfigurationError if there are several.
     """
@@ -242,25 +239,33 @@ def remove_staging(files: Files, paths: StagingPaths) -> bool:
 
 
 def restore_output(files: Files, paths: StagingPaths) -> bool:
-    """Undo an unfinished publication, or complete a finished one: the manifest decides.
+    """Undo an unfinished publication, or complete a finished one, as the manifest decides.
 
-    Returns whether the run's release is published. Raises PublishingError if the file system
-    refuses, or something that is not this run's took the path of an earlier release. Nothing is
-    deleted then.
+    - This run's mark and no manifest: half a release. Delete it, and put the earlier one back.
+    - Mark and manifest: published. Delete the earlier one.
+    - No mark, and nothing at the output: killed between two renames. Put the earlier one back.
+    - No mark, and another release: delete the earlier one if the other is of a later run, else
+      raise PublishingError and delete nothing.
+
+    Returns whether the run's release is published. Also raises if the file system refuses.
     """
     with putting_right(paths):
         # The mark shows that the release is this run's, complete or not.
-        ours = files.exists(paths.mark) and files.fault(paths.output) is None
-        complete = files.exists(f"{paths.output}/{MANIFEST}")
-        if ours and not complete:
+        is_ours = files.exists(paths.mark) and files.fault(paths.output) is None
+        is_published = files.exists(f"{paths.output}/{MANIFEST}") and is_ours
+        if is_ours and not is_published:
             _require_half_release(files, paths)
             files.delete(paths.output)
         if files.exists(paths.replaced):
-            if ours and complete:
+            if not is_published and files.exists(paths.output):
+                _delete_half_copy(files, paths)
+            if is_published:
                 files.delete(paths.replaced)
                 # Synced before the mark goes, by which a later attempt recognizes its release.
                 files.sync(paths.root)
-            elif files.exists(paths.output) and not _removes_copies(files, paths):
+            elif not files.exists(paths.output):
+                _put_back(files, paths)
+            elif files.exists(paths.replaced):
                 if _is_superseded(files, paths):
                     files.delete(paths.replaced)
                     return False
@@ -270,12 +275,10 @@ def restore_output(files: Files, paths: StagingPaths) -> bool:
                     "deleted: see which of the two is right (anonspark verify), remove the other "
                     "or move it elsewhere, then run anonspark clean"
                 )
-            elif not files.exists(paths.output):
-                _put_back(files, paths)
         _rename_completely(files, paths.output, _LAST, MANIFEST)
-        if ours and complete:
+        if is_published:
             files.delete(paths.mark)
-        return ours and complete
+        return is_published
 
 
 def _is_superseded(files: Files, paths: StagingPaths) -> bool:
@@ -308,25 +311,19 @@ def _rename_completely(files: Files, directory: str, name: str, new_name: str) -
             files.rename(source, target)
 
 
-def _removes_copies(files: Files, paths: StagingPaths) -> bool:
-    """Remove what an interrupted rename left of the replaced release, if renames copy.
+def _delete_half_copy(files: Files, paths: StagingPaths) -> None:
+    """Delete what a stopped rename left of the replaced release, if renames copy.
 
-    Returns whether one of the two paths holds all of the release.
+    The release is whole at one of two paths that exist. Nothing is deleted unless it is.
     """
-    if not files.rename_copies(paths.output):
-        return False
-    for whole, part in (
-        (paths.output, paths.replaced),
-        (paths.replaced, paths.output),
-    ):
-        if holds_copies(files, whole, part):
+    for whole, part in ((paths.output, paths.replaced), (paths.replaced, paths.output)):
+        if files.rename_copies(paths.output) and holds_copies(files, whole, part):
             files.delete(part)
-            return True
-    return False
+            return
 
 
 def _require_half_release(files: Files, paths: StagingPaths) -> None:
-    """Raise PublishingError if more than files of the half-published release would be removed."""
+    """Raise PublishingError if a half-published release cannot be removed without foreign files."""
     entries = files.tree(paths.output)
     # Written before a release is renamed. What is written in its place has no list until then.
     names = (
@@ -372,7 +369,7 @@ def _require_own_staging(files: Files, paths: StagingPaths) -> None:
 
 
 def _delete(files: Files, paths: StagingPaths) -> None:
-    """Remove everything that is staged, the raw records before anything else can fail."""
+    """Remove everything that is staged, beginning with the raw records."""
     with putting_right(paths):
         _require_own_staging(files, paths)
         # First of all: what is left of a directory that is being deleted is not to be resumed.
@@ -415,8 +412,8 @@ def open_staging(
     """Create a run's staging directory, and remove it at the end, however the run ends.
 
     ``run_id`` distinguishes concurrent runs. ``staging_path`` is ``execution.staging_path``, or
-    None to stage raw records next to the output, too. With ``resume``, a run continues that left
-    its staging directory; if it fails in a way that another attempt may not, the directory stays
+    None to stage raw records next to the output as well. With ``resume``, a run continues that left
+    its staging directory. If it fails again, but not for a reason that recurs, the directory stays
     with the finished rounds. Raises PublishingError if a directory cannot be created, exists and
     the run is not resumed, or belongs to a run that goes on.
     """
@@ -450,7 +447,7 @@ def open_staging(
 
 
 def _open(files: Files, paths: StagingPaths) -> RunState:
-    """Create the directories that do not exist, and take the run over."""
+    """Create the directories that do not exist, and take over the run."""
     directory = paths.root
     try:
         for directory in dict.fromkeys((paths.root, paths.private, paths.state)):
@@ -476,7 +473,11 @@ def _open(files: Files, paths: StagingPaths) -> RunState:
 
 
 def _remove_unfinished(files: Files, staging: Staging) -> None:
-    """Remove what earlier attempts did not finish, and make room for this one."""
+    """Remove what earlier attempts left unfinished, and create the directory of the manifest.
+
+    An earlier release at the output comes back first. Then all goes but the rounds and facts that
+    an attempt noted down as finished: this one goes on with them.
+    """
     paths, state = staging.paths, staging.state
     restore_output(files, paths)
     with putting_right(paths):
@@ -509,7 +510,7 @@ def _remove_unfinished(files: Files, staging: Staging) -> None:
 
 
 def _close(files: Files, paths: StagingPaths, state: RunState | None, *, keep: bool) -> None:
-    """Remove the staging directories, or what is of no use to another attempt."""
+    """Remove the staging directories, or only what another attempt cannot use."""
     with _undisturbed(paths.private):
         if newest_attempt(files, paths.state) and (state is None or not state.is_newest):
             # It belongs to another process.

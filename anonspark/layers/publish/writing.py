@@ -93,6 +93,7 @@ class _WriteInOrder:
     key: bytes | None = None
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the records of a file in the order of classes and hashes, with their labels."""
         tables_received = list(received_tables(batches))
         tables = [table for table in tables_received if PAYLOAD_HASH in table.column_names]
         if not tables:
@@ -100,20 +101,20 @@ class _WriteInOrder:
         records = put_together(tables)
         labels = [table for table in tables_received if PAYLOAD_HASH not in table.column_names]
         classes = pa.concat_tables([*labels, *filter(None, [self.suppressed])]).combine_chunks()
-        names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
-        order, starts = _ordered(names, hashes)
-        class_ids = classes.column(CLASS_ID).to_numpy()
-        owners = np.repeat(_positions_of(names[order[starts[:-1]]], class_ids), np.diff(starts))
+        class_ids, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
+        order, starts = _ordered(class_ids, hashes)
+        all_ids = classes.column(CLASS_ID).to_numpy()
+        owners = np.repeat(_positions_of(class_ids[order[starts[:-1]]], all_ids), np.diff(starts))
         # Arrow takes by 32-bit indices twice as fast.
         order, owners = order.astype(np.int32), owners.astype(np.int32)
         step = max(self.most_bytes * len(records) // self._bytes(records, classes, owners), 1)
         for start in range(0, len(records), step):
-            part = without_dictionaries(records.take(pa.array(order[start : start + step])))
+            rows = without_dictionaries(records.take(pa.array(order[start : start + step])))
             if self.key is not None:
-                part = _with_pseudonyms(part, self.key)
-            common = classes.take(pa.array(owners[start : start + step]))
+                rows = _with_pseudonyms(rows, self.key)
+            labels_of_rows = classes.take(pa.array(owners[start : start + step]))
             arrays = [
-                (common if is_published(staged) else part).column(staged)
+                (labels_of_rows if is_published(staged) else rows).column(staged)
                 for staged in self.columns.values()
             ]
             columns = pa.Table.from_arrays(arrays, list(self.columns))
@@ -129,9 +130,9 @@ class _WriteInOrder:
 
 
 def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:
-    """Order records by name and hash. Also return where each name begins, with the end of the last.
+    """Order records by name and hash. Also return where each name begins, and the end of the last.
 
-    Records equal in both are equal in everything published. Those of a class mostly come together.
+    Records equal in both are equal in everything published. A class mostly arrives together.
 
     >>> order, starts = _ordered(np.array([5, 3, 5]), np.array([9, 1, 2]))
     >>> order.tolist(), starts.tolist()

@@ -70,9 +70,9 @@ def sample_of(
 ) -> RecordSample:
     """Draw a sample of up to ``most`` of the records that are kept, under staged names.
 
-    One pass over the records, which are drawn by their hashes if there are more. Tables with many
+    One pass over the records, which hashes draw if there are more. Tables with large numbers of
     equal records take two more passes, and before them one with a shuffle of a hash for each
-    record. 64-bit hashes of the sample's values are collected, and numbers.
+    record. 64-bit hashes of the sample's values, and its numbers, are collected.
     """
     staged = comparable_columns(table, configuration)
     types = [table.schema.field(column).type for column in staged.values()]
@@ -86,10 +86,10 @@ def sample_of(
 
 
 def dependency_warnings(sample: RecordSample, configuration: Configuration) -> list[ReleaseWarning]:
-    """Warn of columns published as they are that give quasi-identifiers away.
+    """Warn of unchanged columns that give quasi-identifiers away.
 
-    There is a warning for each such column, and one for pairs of columns of which neither does it
-    alone. Its shares are rounded to multiples of k records.
+    Each such column has a warning, and so has a pair of columns neither of which does it alone.
+    Shares are rounded to multiples of k records.
     """
     published = [name for name in configuration.published_as_is if name in sample.columns]
     pairs = {
@@ -114,7 +114,7 @@ def _find(
     pairs: Mapping[str, tuple[str, str]],
     identifiers: Sequence[str],
 ) -> Iterable[Dependency]:
-    """Find what columns and pairs of them determine in a sample."""
+    """Find what columns and pairs of columns determine in a sample."""
     determined = [name for name in identifiers if name in sample.columns]
     if not published or not determined or not len(sample.drawn):
         return ()
@@ -165,6 +165,7 @@ def _warning(
     *,
     exact: bool,
 ) -> ReleaseWarning:
+    """Warn that columns nearly determine others, with shares that reveal no small count."""
     k = configuration.privacy.k
     figures: list[dict[str, object]] = [
         {

@@ -31,11 +31,11 @@ _PLACES = ("coordinates", "street address")
 def read_identifiers(
     table: Table, configuration: Configuration, carried: Sequence[str] = ()
 ) -> tuple[Table, dict[str, CountedColumn]]:
-    """Return the identifiers of records, and which of them are missing. Lazy.
+    """Read those identifiers of records that may be people, and whether they are missing. Lazy.
 
-    ``table`` has the columns that :func:`anonspark.core.columns.identifier_column` names, and
-    ``carried`` ones stay. ``input.missing_markers`` are no identifiers. Only identifiers that may
-    be people are read: others, and those of types that have no hash, are passed over.
+    ``table`` has the columns that :func:`anonspark.core.columns.identifier_column` names, and keeps
+    ``carried`` ones. ``input.missing_markers`` are no identifiers. Identifiers of types without a
+    hash are skipped.
     """
     schema = table.schema
     readings = {}
@@ -81,8 +81,8 @@ def count_identifiers(
 def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[ReleaseWarning]:
     """Warn of identifiers that occur in several records.
 
-    The figures are rounded, and about at least k identifiers or records: shares that stand for
-    fewer than k records are None.
+    The figures are rounded, and are about at least k identifiers or records. Shares of fewer than k
+    records are None.
     """
     for name, size in sizes.items():
         repeated = size.counted - size.records_below(2)
@@ -185,7 +185,7 @@ def published_value_warnings(
 def exact_end_warnings(
     quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration, records: int
 ) -> Iterator[ReleaseWarning]:
-    """Warn of ranges that end at values of records (means do not), and of sets of such values.
+    """Warn of ranges that end at values of records, and of sets of such values. Means have no ends.
 
     A column of texts counts if it has more than half as many categories as there are ``records``.
     """
@@ -226,10 +226,9 @@ _TEXTS = "are texts, so a class publishes an alphabetical list of them"
 def text_value_warnings(
     quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration
 ) -> Iterator[ReleaseWarning]:
-    """Warn of texts that are days or numbers, of codes, and of groups that letters misorder.
+    """Warn of texts that are days or numbers, of codes, and of groups that the alphabet misorders.
 
-    No value is examined if an order or a hierarchy is declared, and no form of values if their type
-    is.
+    Values are not examined if an order or hierarchy is declared, nor their form if the type is.
     """
     for identifier in quasi_identifiers:
         declared = configuration.attributes[identifier.name]

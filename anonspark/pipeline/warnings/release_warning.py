@@ -63,7 +63,7 @@ _DRAW = "python3 -c 'import secrets; print(secrets.randbits(64) - 2**63)'"
 
 
 def seed_warnings(configuration: Configuration) -> Iterator[ReleaseWarning]:
-    """Warn of a seed that others know, could guess, or can read. The demo may have one."""
+    """Warn of a seed that others know, can guess, or can read. The demo may have such a seed."""
     execution = configuration.execution
     if abs(execution.seed) < _GUESSABLE:
         what = "is 0, the default, which is public"
@@ -91,8 +91,7 @@ _MANY = 0.2
 def dropped_record_warnings(dropped: int, others: int, k: int) -> Iterator[ReleaseWarning]:
     """Warn if many records are dropped because a quasi-identifier is missing.
 
-    ``others`` are the other records, whose number is published. Nothing is published about fewer
-    than k records.
+    ``others`` are the other records, whose number is published. Nothing is said of fewer than k.
 
     >>> [warning.code for warning in dropped_record_warnings(30, 70, k=5)]
     ['many_dropped']

@@ -22,10 +22,10 @@ from anonspark.verification.proof.sensitive import describe_values
 
 
 def plain_spelling(text: str) -> str:
-    """Return a text without case, blanks, signs that show nothing, and punctuation.
+    """Return a text without case, blanks, invisible signs and punctuation.
 
     Punctuation stays between digits, and `+`, `-` and `*` at the end, as in `HIV-` or `A*`. A text
-    of nothing else stays, too.
+    that only has punctuation stays.
 
     >>> [plain_spelling(text) for text in ("Flu ", "HIV-", "J45.0", "--")]
     ['flu', 'hiv-', 'j45.0', '-']
@@ -56,9 +56,9 @@ def sensitive_value_warnings(
     """Warn of values of the input that are spelled differently, or are missing.
 
     ``rows`` holds the sensitive attributes of the kept records under staged names. ``sensitive``
-    are the attributes that criteria are about; missing values matter in these alone. ``sizes`` are
-    those of all attributes that are published as they are. One small job for each other sensitive
-    attribute with texts, of at most 50,000 different values.
+    are the attributes of criteria, the only ones whose missing values matter. ``sizes`` are those
+    of all unchanged attributes. One small job for each other sensitive attribute with texts, of at
+    most 50,000 different values.
     """
     required = {item.name for item in sensitive}
     attributes = list(sensitive)
@@ -102,7 +102,7 @@ def warn_of_sensitive_values(
     sizes: Mapping[str, ValueSizes],
     published: PublishedClasses,
 ) -> Iterator[ReleaseWarning]:
-    """Warn of attributes of a release with fewer values than it seems, or without a criterion.
+    """Warn of attributes with fewer values than it seems, or without a criterion, in a release.
 
     ``sizes`` are those of the published columns, and ``published`` are the classes.
     """
@@ -130,8 +130,7 @@ def _homogeneity(
 ) -> Homogeneity:
     """Return what counts of its values show of an attribute. A missing value is one of them.
 
-    ``missing`` counts records without a value, and ``comparable`` says whether values can be
-    compared.
+    ``missing`` counts records without a value, and ``comparable`` whether values can be compared.
     """
     values = sizes.values - bool(missing)
     if not comparable or values > MOST_VALUES:
@@ -143,7 +142,7 @@ def _homogeneity(
 def privacy_warnings_of_input(
     rows: Table, configuration: Configuration, sizes: Mapping[str, ValueSizes]
 ) -> Iterator[ReleaseWarning]:
-    """Warn of what privacy does not demand, before there are classes.
+    """Warn of attributes without a criterion, before there are classes.
 
     ``rows`` holds the sensitive attributes of the kept records under staged names.
     """

@@ -68,8 +68,8 @@ class ValueSizes:
         below = sum(records * values for records, values in self.sizes.items() if records < size)
         return min(self.records, below)
 
-    def size_of_many(self, many: int) -> int | None:
-        """Return the records that each of ``many`` values has at least, or None if there are fewer.
+    def size_of_many(self, needed: int) -> int | None:
+        """Return how many records ``needed`` values have at least, or None for fewer values.
 
         The figure is about no value alone.
 
@@ -79,7 +79,7 @@ class ValueSizes:
         values = 0
         for size in sorted(self.sizes, reverse=True):
             values += self.sizes[size]
-            if values >= many:
+            if values >= needed:
                 return size
         return None
 
@@ -95,12 +95,10 @@ def count_value_sizes(
     """Count how many values of some columns occur how often.
 
     ``records`` counts the rows of the table. If they are more than ``exact_rows``, only values
-    whose hash is a multiple of a power of two are counted; columns of which few values were drawn
-    take a job of their own, which counts all of theirs. ``drawn`` holds the result for the drawn
-    values if they are counted already.
-
-    One job: a shuffle of a row of 16 bytes for each value and task, and one of a row for each
-    number of records. A row for each column and number of records is collected.
+    whose hash is a multiple of a power of two are counted. Columns of which few values were drawn
+    take another job, which counts all of theirs. ``drawn`` holds the result for the drawn values if
+    they are counted already. One job: a shuffle of a row of 16 bytes for each value and task, and
+    one of a row for each number of records. A row for each of these is collected.
     """
     if not columns or not records:
         return {name: ValueSizes(records, {}) for name in columns}
@@ -128,7 +126,7 @@ def count_value_sizes(
 def _sizes(
     table: Table, columns: Mapping[str, CountedColumn], divisor: int
 ) -> dict[str, dict[int, int]]:
-    """Return how many of the drawn values occur how often, in one job."""
+    """Count in one job how many of the drawn values occur how often."""
     # Columns are renamed, because an attribute may have the name of a flag.
     named = {_value(number): column.name for number, column in enumerate(columns.values())}
     missing = {

@@ -139,7 +139,7 @@ class CodingFile(Section):
         ]
 
     def _own_matters(self) -> Iterator[Finding]:
-        """Find what each holder configures alone."""
+        """Find settings that each holder configures separately."""
         yield from (
             Finding(
                 ("attributes", name),
@@ -165,7 +165,7 @@ class CodingFile(Section):
                 )
 
     def _unusable_levels(self) -> Iterator[Finding]:
-        """Find levels of attributes that have none, and attributes without a level."""
+        """Find levels for attributes that cannot have any, and attributes without a level."""
         if not self.levels:
             return
         if set(self.levels) != set(self.quasi_identifiers):
@@ -284,7 +284,7 @@ class _Naming(Section):
 
 
 def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]) -> Coding | None:
-    """Put a coding into the configuration that names it.
+    """Merge a coding into the configuration that names it.
 
     Parameters, result and errors: :meth:`anonspark.config.configuration.CodingReader.merge_coding`.
     """
@@ -406,7 +406,7 @@ def _merge_form(document: dict[str, Any], coding: CodingFile, problems: list[str
 
 
 def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: list[str]) -> None:
-    """Require what the coding requires at least, and more if the holder does."""
+    """Require at least what the coding requires, and more if the holder does."""
     privacy = document.get("privacy")
     if privacy is None:
         privacy = {}
@@ -443,7 +443,7 @@ def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: li
 
 
 def _merge_levels(document: dict[str, Any], levels: Mapping[str, int], problems: list[str]) -> None:
-    """Recode to the levels of the coding.
+    """Set the levels of the coding as those of the model.
 
     >>> document = {}
     >>> _merge_levels(document, {"age": 2}, [])
@@ -474,7 +474,7 @@ __all__ = ["agreed_digests", "form_problems", "merge_coding"]
 
 
 def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Find the errors in the section of a manifest, with name, fingerprint, document."""
+    """Find errors in the section of a manifest with name, fingerprint and document of a coding."""
     coding = manifest["coding"]
     document = coding["document"]
     if coding["name"] != document.get("name"):

@@ -11,7 +11,7 @@ from anonspark.sharing.holders.union import Union
 
 
 def union_card(union: Union, charts: Callable[[], Sequence[Chart]] = tuple) -> Card:
-    """Return the parts of a union, what was measured of it, and what it does not protect."""
+    """Show the parts of a union, its measures, and what it does not protect."""
     columns = ("part", "records", "holder") if union.holder_column else ("part", "records")
     rows: list[Sequence[Cell]] = [
         (part["run_id"], part["rows"], part["holder"])[: len(columns)] for part in union.parts

@@ -29,8 +29,7 @@ _INTEGERS = ("int", "uint")
 class Part:
     """A release that becomes a part of a union.
 
-    Its manifest is sound in form, so the fingerprint of its coding is that of the coding's
-    document.
+    Its manifest is sound in form, so its coding's fingerprint is that of the document.
     """
 
     path: str
@@ -59,9 +58,9 @@ class Part:
 def read_parts(files: Files, releases: Sequence[str]) -> list[Part]:
     """Read the manifests of releases, and check that these are parts of one union.
 
-    Parts are in the order of their run ids: that of the paths changes nothing. Raises
-    ConfigurationError if there are fewer than two, one has no coding or another one, is a union
-    itself, is named twice, is about the same people as another, or publishes other columns,
+    Parts are in the order of their run ids, so the order of the paths does not matter. Raises
+    ConfigurationError if there are fewer than two, or one has no coding or another coding, is a
+    union itself, is named twice, is about the same people as another, or publishes other columns,
     DataError if there is no complete release, and GuaranteeError if a manifest is damaged, or
     contradicts its coding.
     """
@@ -114,7 +113,7 @@ def _require_one_coding(parts: Sequence[Part]) -> None:
 
 
 def _require_different(first: Part, other: Part) -> None:
-    """Refuse two releases of the same records or people."""
+    """Raise ConfigurationError for two releases of the same records or people."""
     left, right = first.manifest, other.manifest
     if left.run_id == right.run_id or left.fingerprint == right.fingerprint:
         raise ConfigurationError(
@@ -209,15 +208,10 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "holder_column: expected a quasi-identifier of the union"
     for index, part in enumerate(manifest["parts"]):
         try:
-            _privacy_of(part)
+            # A union does not name the population of a holder, so there is none to check.
+            PrivacyOptions.model_validate(part["privacy"] | {"delta_presence": None})
         except ValidationError:
             yield f"{key_path(('parts', index, 'privacy'))}: expected what anonspark writes there"
-
-
-def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:
-    """Return the guarantees of a part without delta-presence: a union has another population."""
-    # A union does not name the population of a holder, so there is none to check.
-    return PrivacyOptions.model_validate(part["privacy"] | {"delta_presence": None})
 
 
 # Every engine writes Parquet.
@@ -250,10 +244,10 @@ class Form:
 
 
 def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
-    """Return the form of the union of some parts. Without a holder column no holder is published.
+    """Return the form of a union. Without a holder column no holder is published.
 
     Raises ConfigurationError if the column cannot have this name, two parts have the same name, or
-    the coding asks for what a union cannot promise.
+    the coding demands what a union cannot promise.
     """
     first = parts[0].manifest
     privacy = coding_privacy(first.coding["document"])
@@ -321,7 +315,7 @@ def _guarantees_of(privacy: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _require_countable(privacy: PrivacyOptions) -> None:
-    """Raise ConfigurationError if the files of a union cannot show what its coding asks for."""
+    """Raise ConfigurationError if the files of a union cannot prove what its coding demands."""
     for key, is_set, reason in (
         (
             "delta_presence",
@@ -350,7 +344,7 @@ def _described_holder() -> dict[str, Any]:
 def _holders(
     parts: Sequence[Part], column: str, columns: Sequence[str], attributes: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return the value of the column of holders for each part: the name of its directory."""
+    """Name the holder of each part by its directory, or raise ConfigurationError."""
     in_use = {name.lower() for name in (*columns, *attributes)}
     in_use |= {name.lower() for part in parts for name in part.manifest.attributes}
     if not column.strip() or column.lower() in in_use:

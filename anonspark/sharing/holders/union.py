@@ -58,7 +58,7 @@ class Figures:
 
 
 def figures_of(form: Form, proof: Verification, run_id: str, started: datetime) -> Figures:
-    """Return the figures of a union by the proof of its staged records. Times are in UTC."""
+    """Compute the figures of a union from the proof of its staged records. Times are in UTC."""
     run, published = {"run_id": run_id}, proof.published
     summary: Row = {
         **{figure.name: None for figure in SUMMARY},
@@ -99,7 +99,7 @@ def stage_figures(
 ) -> None:
     """Write the tables of metrics and the manifest, and sign it if there is a key.
 
-    ``written`` are the records, ``progress`` knows the seconds of the stages so far. Raises
+    ``written`` are the records, and ``progress`` has the seconds of the stages so far. Raises
     PublishingError.
     """
     files, summary = engine.files, figures.summary
@@ -188,7 +188,7 @@ def fingerprint_of(proofs: Sequence[PublishedClasses]) -> str:
 def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: str) -> Verification:
     """Measure the staged records of a union, and check that all of the coding holds.
 
-    ``expected`` is the fingerprint of the records of all parts, ``out`` the union's path, for
+    ``expected`` is the fingerprint of the records of all parts, and ``out`` the union's path, for
     messages. One pass with a shuffle of class sizes. Two more jobs for each attribute of a
     criterion. Raises GuaranteeError if records are not those of the parts, or a criterion does not
     hold.
@@ -285,7 +285,7 @@ def _write_parts(
     order_key: int,
     progress: Progress,
 ) -> tuple[list[PublishedFile], str]:
-    """Prove the parts and stage their records. Also return the fingerprint that these must have."""
+    """Prove the parts and stage their records. Also return the fingerprint of all records."""
     with progress.stage("verify parts"):
         opened = [open_part(engine, part.path) for part in parts]
         schema = require_same_types(parts, opened)
@@ -318,14 +318,14 @@ def unite(
 ) -> Union:
     """Publish the union of at least two releases that follow one coding, in any order.
 
-    ``out`` is the directory of the union, where nothing is yet. ``holder_column`` names the holder
+    ``out`` is the directory of the union, which must not exist. ``holder_column`` names the holder
     of each record by the name of the release's directory: then every class is of one holder, and
-    the coding's criteria are required of each holder's records. ``seed`` is the secret key of the
+    each holder's records must satisfy the coding's criteria. ``seed`` is the secret key of the
     order of the records, 64 bits, signed, drawn if it is None. ``key`` is the path of the key that
     signs. Raises ConfigurationError if releases do not fit together, or paths lie inside one
-    another, DataError if a release is not complete, GuaranteeError if a release or the union breaks
+    another, DataError if a release is incomplete, GuaranteeError if a release or the union breaks
     its promise, and PublishingError if the union cannot be written. Then nothing is left at
-    ``out``, nor beside it.
+    ``out``, nor next to it.
 
     The jobs of :func:`anonspark.verification.audit.audit_release` for each part, those of
     :func:`~anonspark.sharing.holders.writing.write_union` over all records, and one pass over the
@@ -388,7 +388,7 @@ def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
     """Raise ConfigurationError, before any work, unless ``out`` can be written apart from parts."""
     if set(out) & set("*?[]{}"):
         raise ConfigurationError(
-            f"--out: {out} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
+            f"--out: {out} holds one of the characters * ? [ ] {{ }}, which would make it a "
             "pattern. Choose another path"
         )
     require_target(files, "--out", out)

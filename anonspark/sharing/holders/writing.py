@@ -153,6 +153,7 @@ class _InOrder:
     most_bytes: int
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the records of a file in order, each as often as the file has copies of it."""
         tables = list(received_tables(batches))
         if not tables:
             return
@@ -212,7 +213,7 @@ def write_union(
 ) -> list[PublishedFile]:
     """Write the records of a union to the directory ``data`` of a release, as Parquet.
 
-    ``tables`` are the records of each part, of the same columns, of which ``by`` form classes.
+    ``tables`` are the records of each part, with the same columns, of which ``by`` form classes.
     ``key`` is the secret key of the hashes that order the records, 64 bits, signed. One job with
     one shuffle of all records. If a class may be too large for a file, one with a shuffle of class
     sizes. If one is, another that counts equal records of such classes.

@@ -272,14 +272,14 @@ def budgets_below(files: Files, path: str) -> list[str]:
 def charge(
     files: Files, path: str, limit: Limit, epsilon: Fraction, content: Mapping[str, Any]
 ) -> Entry:
-    """Spend something of a budget, before anything is drawn on its account.
+    """Spend a part of a budget, before anything is drawn on its account.
 
     ``path`` is the directory of the data set, made if it is absent. ``epsilon`` is above 0, for the
-    neighbors of ``limit``, which is what the configuration says. ``content`` has the other recorded
-    facts. Of several processes at once each gets an entry of its own, as far as the limit allows,
-    if a file can be created exclusively. Raises ConfigurationError if the budget has another limit
-    or unit, or there is none and no limit is given, GuaranteeError if the limit would be exceeded,
-    or the chain is broken, and PublishingError.
+    neighbors of ``limit``, which is that of the configuration. ``content`` has the other recorded
+    facts. Several processes at once each get a separate entry, as far as the limit allows, if a
+    file can be created exclusively. Raises ConfigurationError if the budget has another limit or
+    unit, or there is none and no limit is given, GuaranteeError if the limit would be exceeded, or
+    the chain is broken, and PublishingError.
     """
     while True:
         budget = open_budget(files, path, limit)
@@ -292,7 +292,7 @@ def charge(
 
 
 def list_release(files: Files, path: str, limit: Limit, content: Mapping[str, Any]) -> Entry:
-    """Write down a release, which has no loss. One that is listed already is not listed again.
+    """Record a release, which has no loss, unless it is recorded already.
 
     A release is recognized by ``run_id`` and ``release`` of its content. Parameters and errors are
     those of :func:`charge`.
@@ -326,10 +326,10 @@ def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction)
 
 
 def open_budget(files: Files, path: str, limit: Limit) -> Budget:
-    """Return a budget, which is made if there is none.
+    """Read a budget, or create it if there is none.
 
-    Raises ConfigurationError if there is none, and no limit is given, or none can be made there,
-    and GuaranteeError if its chain is broken.
+    Raises ConfigurationError if there is none and no limit is given, or none can be created, and
+    GuaranteeError if its chain is broken.
     """
     while True:
         budget = read_budget(files, path)

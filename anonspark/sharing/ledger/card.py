@@ -33,20 +33,12 @@ def coalition_tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
 
 
 def _cells(row: Mapping[str, Any]) -> list[Cell]:
-    """Return the cells of a coalition's row."""
-    of_values = row["attribute"] is not None
-    subject = f" ({row['attribute']})" if of_values else ""
+    """Return the cells of a coalition, whose bound is on people or on values of an attribute."""
+    attribute, kind = row["attribute"], "" if row["attribute"] is None else "_l"
+    names = ("persons", f"smallest{kind}", f"required{kind}", "persons_below")
     return [
-        ", ".join(row["recipients"]) + subject,
-        *(
-            "-" if row[name] is None else row[name]
-            for name in (
-                "persons",
-                "smallest_l" if of_values else "smallest",
-                "required_l" if of_values else "required",
-                "persons_below",
-            )
-        ),
+        ", ".join(row["recipients"]) + ("" if attribute is None else f" ({attribute})"),
+        *("-" if row[name] is None else row[name] for name in names),
     ]
 
 
@@ -62,7 +54,7 @@ def _slack(row: Mapping[str, Any]) -> int:
 
 
 def release_blocks(releases: Sequence[LedgerRelease], today: date) -> Iterator[Table | Text]:
-    """Return the releases of a ledger, in the order in which they were given."""
+    """Show the releases of a ledger, in the order in which they were given."""
     for release in releases:
         content = release.content
         lines = [("columns", ", ".join(content["columns"])), ("approved", content["approved"])]
@@ -85,7 +77,7 @@ def release_blocks(releases: Sequence[LedgerRelease], today: date) -> Iterator[T
 
 
 def budget_blocks(budget: Budget) -> Iterator[Table | Text]:
-    """Return what was published of a data set, and what was spent."""
+    """Show the publications of a data set, and what each has spent."""
     spent, limit, left = map(in_decimals, (budget.spent, budget.limit, budget.left))
     rows: list[list[Cell]] = []
     for entry in budget.entries:

@@ -251,8 +251,8 @@ def append_link(
 ) -> tuple[Link, str]:
     """Write the next file of a chain at a path, signed, and return it with its SHA-256.
 
-    ``digests`` are those of the head and of each file before it. Raises FileExistsError if another
-    process has written one of this number.
+    ``digests`` are those of the head and of each file before. Raises FileExistsError if another
+    process has written the file of this number.
     """
     document = {"number": len(digests), "previous": digests[-1], "time": now(), **content}
     text = text_of({**document, _SIGNATURE: sign(text_of(document))})

@@ -36,10 +36,10 @@ _OTHERS = re.compile(
 
 
 def listed_files(ledger: Ledger) -> dict[str, tuple[str, bool]]:
-    """Return the SHA-256 of all files that events list, by their path in the ledger.
+    """Return the SHA-256 of each file that events list, by its path in the ledger.
 
-    With each comes whether a plan can need it: those of releases that count, of the newest base
-    partition, and of the one before it, from which a run continues.
+    Also returns whether a plan may need it: files of releases that count, of the newest base
+    partition, and of the one before, from which a run continues.
     """
     layout, unfinished = ledger.layout, ledger.unfinished
     listings = [
@@ -63,10 +63,10 @@ def listed_files(ledger: Ledger) -> dict[str, tuple[str, bool]]:
 
 
 def wrong_files(ledger: Ledger, *, needed: bool = False) -> list[str]:
-    """Return what is wrong with the files of a ledger, each with its path and what to do.
+    """List the faults of a ledger's files, each with its path and a remedy.
 
-    If only ``needed`` files are read, those that a plan can need, the names of all are still
-    compared. Files are read for their hashes, on the driver.
+    With ``needed`` only files that a plan can need are read, but the names of all are still
+    compared. The driver reads files for their hashes.
     """
     files, layout = ledger.files, ledger.layout
     listed = listed_files(ledger)
@@ -116,13 +116,13 @@ def list_coalitions(
     size: int | None,
     of_plan: Collection[str],
 ) -> list[tuple[str, ...]]:
-    """Return the coalitions to be checked: what holds for them holds for all smaller ones.
+    """Return the largest coalitions to check. What holds for them holds for all smaller ones.
 
-    ``recipients`` have a release that counts, or are to get one. The releases of ``public`` ones
-    are open to all: they are in every coalition. ``together`` are groups that always collude,
-    ``size`` is how many may, or None for all. ``of_plan`` are to get a release: nothing changes for
-    others. Members are in the order of their names. Raises ConfigurationError if there are more
-    than :data:`MOST_COALITIONS`.
+    ``recipients`` have a release that counts, or will get one. Releases of ``public`` recipients
+    are open to all, so these are in every coalition. ``together`` are groups that always collude,
+    and ``size`` is how large a coalition may be, or None for all. Only coalitions with a recipient
+    ``of_plan``, who gets a release, can have changed. Members are in the order of their names.
+    Raises ConfigurationError for more than :data:`MOST_COALITIONS`.
 
     >>> list_coalitions("abc", public=[], together=[], size=2, of_plan="a")
     [('a', 'b'), ('a', 'c')]
@@ -194,7 +194,7 @@ def required_coalitions(
 ) -> list[tuple[str, ...]]:
     """Return the coalitions of a ledger: a named one, or all of a size.
 
-    Raises ConfigurationError if a named recipient has nothing, or they are too many.
+    Raises ConfigurationError if a named recipient has no release, or they are too many.
     """
     names = {release.recipient for release in ledger.counted}
     public = {release.recipient for release in ledger.counted if release.public}
@@ -228,9 +228,9 @@ def check_ledger(
 ) -> LedgerCheck:
     """Check the files of every release that counts, and the joint classes of coalitions.
 
-    The chain of the ledger's events holds. ``with_files`` compares the class tables with the
-    published releases, too. Reads all files of the ledger for their hashes on the driver. Two
-    shuffles of the classes of each release, then as
+    The chain of the ledger's events is sound. ``with_files`` also compares the class tables with
+    the published releases. The driver reads all files of the ledger for their hashes. Two shuffles
+    of the classes of each release, then as
     :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
     """
     result = LedgerCheck(wrong_files(ledger), len(ledger.counted))
@@ -272,7 +272,7 @@ def describe_breach(row: Mapping[str, Any]) -> str:
 
 
 def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
-    """Compare the number of members of each class with its class table."""
+    """Return a problem if the members of classes are not those that the class table counts."""
     members = read_kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
     counted = members.aggregate([CLASS], count=_COUNTED)
     classes = read_kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
@@ -292,7 +292,7 @@ def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> lis
 
 
 def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
-    """Compare a class table with the published release."""
+    """Return a problem if a class table does not match the published release."""
     path = release.content["path"]
     if not ledger.files.exists(path):
         return [

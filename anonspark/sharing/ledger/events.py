@@ -41,9 +41,9 @@ def _text(key: Key, number: int, digest: str) -> str:
 
 
 def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
-    """Write down the last event of a ledger, unless a later one is remembered.
+    """Store the last event of a ledger next to the key, unless a later one is stored.
 
-    ``digests`` are the SHA-256 of the head and of each event. With ``older`` a later one is
+    ``digests`` are the SHA-256 of the head and of each event. With ``older`` a later event is
     replaced. Raises DataError if the file was changed, or belongs to another user, and
     PublishingError if it cannot be written.
     """
@@ -64,7 +64,7 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
 
 
 def remembered(key: Key) -> tuple[int, str] | None:
-    """Return number and SHA-256 of the last event that is remembered, or None.
+    """Return number and SHA-256 of the last event that is stored next to the key, or None.
 
     Raises DataError if the file was changed, or belongs to another user.
     """
@@ -91,8 +91,8 @@ def require_newest(
 ) -> None:
     """Raise DataError unless a ledger has the event that is remembered as its last one.
 
-    ``last`` is that of :func:`remembered`, asked for before the events were listed, ``digests`` are
-    the SHA-256 of the head and of each event, ``path`` is that of the events.
+    ``last`` is that of :func:`remembered`, read before the events were listed, ``digests`` are the
+    SHA-256 of the head and of each event, and ``path`` is that of the events.
     """
     if last is None:
         raise DataError(
@@ -163,8 +163,8 @@ class Events:
     def append(self, kind: str, content: Mapping[str, Any]) -> Link:
         """Write the next event.
 
-        Raises PublishingError if another process has written one of this number, or it cannot be
-        remembered.
+        Raises PublishingError if another process has written the event of this number, or it cannot
+        be remembered.
         """
         if self.key is None:
             raise ValueError("an event is added without the key of the ledger")
@@ -207,12 +207,11 @@ def require_listable(context: RunContext) -> None:
 
 
 def list_staged(context: RunContext, release: Release) -> None:
-    """Write down a release that is proven and is published next.
+    """Record a release that is proven, before it is published.
 
-    Before it is published, so that no release is ever missing in the ledger, whenever the process
-    is killed. Should it not come to be published, the entry stays. Errors are those of
-    :func:`require_listable`, and PublishingError if the entry cannot be written. Nothing is
-    published then.
+    So no release is ever missing in the ledger, whenever the process is killed. If it is not
+    published after all, the entry stays. Errors are those of :func:`require_listable`, and
+    PublishingError if the entry cannot be written. Then nothing is published.
     """
     options, configuration = _options(context), context.configuration
     key = configuration.output.signing_key

@@ -137,10 +137,10 @@ class Signatures:
     def of(
         cls, releases: Sequence[MembersOf], attributes: Sequence[str], *, repeated: bool = False
     ) -> Signatures:
-        """Combine what at least one release reveals about each person. One shuffle of all members.
+        """Combine what the releases reveal about each person. One shuffle of all members.
 
-        ``attributes`` are those of the criteria of :class:`Demand`. If ``repeated``, a person may
-        have several records. Then people are counted: a person once in each joint class.
+        ``attributes`` are those of the criteria of :class:`Demand`. With ``repeated``, a person may
+        have several records. Then a person counts once in each joint class.
         """
         columns = [_class_of(position) for position in range(len(releases))]
         columns += [
@@ -173,9 +173,9 @@ class Signatures:
 
         First comes a row about the number of persons, then one for each sensitive attribute of
         which several values are demanded and that a release of the coalition publishes. See
-        docs/recipients.md for their keys. No row for a coalition of one release: what holds for it
-        was proven alone. One shuffle of the signatures, and one of two columns for each attribute
-        and release that publishes it. Figures alone are collected.
+        docs/recipients.md for their keys. There is no row for a coalition with one release, which
+        was proven by itself. One shuffle of the signatures, and one of two columns for each
+        attribute and release that publishes it. Only figures are collected.
         """
         positions = [i for i, side in enumerate(self.releases) if side.recipient in coalition]
         result: dict[str, object] = {

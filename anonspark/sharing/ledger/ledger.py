@@ -102,11 +102,11 @@ class Ledger:
 def init_ledger(
     files: Files, path: str, key: Key, subject: Sequence[str], record: Sequence[str] = ()
 ) -> Ledger:
-    """Make a ledger in an empty or absent directory.
+    """Create a ledger in an empty or absent directory.
 
-    One that a process began to make for the same key and people, and was stopped, is completed.
-    ``subject`` are the columns that identify people, ``record`` those that distinguish the records
-    of a person, if one may have several. Raises ConfigurationError if something lies there, and
+    A ledger that a stopped process began for the same key and people is completed. ``subject`` are
+    the columns that identify people, and ``record`` those that distinguish the records of a person,
+    if one may have several. Raises ConfigurationError if the directory is in use, and
     PublishingError.
     """
     layout = Layout(files.qualified(path).rstrip("/"))
@@ -139,7 +139,7 @@ def init_ledger(
 
 
 def _require_unused(files: Files, layout: Layout, draft: str, key: Key) -> None:
-    """Raise ConfigurationError if key or directory are those of another ledger."""
+    """Raise ConfigurationError if the key or the directory belongs to another ledger."""
     last = path_of(key)
     if os.path.lexists(last):
         raise ConfigurationError(
@@ -162,9 +162,9 @@ def _require_unused(files: Files, layout: Layout, draft: str, key: Key) -> None:
 def _begun(
     files: Files, layout: Layout, draft: str, key: Key, identity: Mapping[str, Any]
 ) -> str | None:
-    """Return the head of a ledger whose making was stopped, for the same key, or None.
+    """Return the head of a ledger that a stopped process began for the same key, or None.
 
-    What is remembered with the key names the head by its digest, and no event.
+    What is remembered with the key then names the head by its digest, and no event.
     """
     head_path = next(filter(files.exists, (layout.head, f"{layout.path}/{draft}")), None)
     if head_path is None or files.exists(layout.event(1)):
@@ -229,7 +229,7 @@ def key_of(files: Files, path: str, key_file: str | None) -> Key:
 
 
 def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
-    """Read the head of a ledger, which is of no newer format."""
+    """Read the head of a ledger, and refuse a newer format."""
     try:
         head = json.loads(files.read_text(layout.head))
         version = head["format"]
@@ -259,11 +259,11 @@ def withdraw_releases(
     by: str,
     key_file: str | None = None,
 ) -> None:
-    """Write down that releases no longer count: all of them, or none if one is refused.
+    """Record that releases no longer count: all of them, or none if one is refused.
 
-    ``key_file`` is the file of the key, or None for the one with which the ledger was made. Raises
+    ``key_file`` is the file of the key, or None for the key with which the ledger was made. Raises
     ConfigurationError if the ledger has no such release, or one does not count anyway, and
-    PublishingError if another process is at work on the ledger.
+    PublishingError if another process works on the ledger.
     """
     key = key_of(files, path, key_file)
     layout, _ = find_ledger(files, path, key)

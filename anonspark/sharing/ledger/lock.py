@@ -20,7 +20,7 @@ from anonspark.errors import PublishingError
 
 
 def create_whole(files: Files, path: str, text: str) -> None:
-    """Write a file as a whole. Raises FileExistsError if it exists."""
+    """Write a file in one step, so that no reader sees a part. Raises FileExistsError."""
     if files.rename_copies(path):
         # An object store shows a file only when it is complete.
         files.create_text(path, text)
@@ -131,8 +131,8 @@ def release_name(recipient: str, run_id: str) -> str:
 def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
     """Hold the lock of a ledger for a run inside of a ``with`` block.
 
-    Raises PublishingError if another process holds it. The lock of a process of this machine that
-    has ended is taken over.
+    Raises PublishingError if another process holds it. A lock is taken over from a process of this
+    machine that has ended.
     """
     content = {
         "run_id": run_id,

@@ -42,7 +42,7 @@ def joint_card(joint: JointVerification) -> Card:
 
 
 def _pair_table(pair: PairVerification) -> Table:
-    """Return the figures of two releases."""
+    """Show what two releases reveal together, and what the original adds to it, as one table."""
     figures = vars(pair.figures)
     too_few = f"fewer than {pair.k}"
     rows: list[tuple[str, Cell]] = [

@@ -104,13 +104,12 @@ class TwoReleases:
 
 
 def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
-    """Collect the cells of two releases.
+    """Collect the cells of two releases: the records of each class by payload.
 
-    Two or, if sensitive attributes are among the payload, three jobs a release, with a shuffle of a
-    row a class, cell or payload and task. To the driver come the classes, a key, a hash and a count
-    of each cell, and the sensitive values of each different payload, but no record. Raises
-    DataError if a column of both has two types, or there are more than 1,000,000 classes or
-    20,000,000 cells of a release.
+    Two jobs a release, or three if sensitive attributes are among the payload, with a shuffle of a
+    row a class, cell or payload and task. The driver gets the classes, a key, a hash and a count of
+    each cell, and the sensitive values of each different payload, but no record. Raises DataError
+    if a column of both has two types, or a release over 1,000,000 classes or 20,000,000 cells.
     """
     payload = _payload(first, second)
     schema = first.data.schema
@@ -130,7 +129,7 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
 
 
 def _payload(first: ReadRelease, second: ReadRelease) -> tuple[str, ...]:
-    """Return the columns that both publish unchanged."""
+    """Find the columns that both publish unchanged. Raises DataError if their types differ."""
     types = [{field.name: field.type for field in side.data.schema} for side in (first, second)]
     names = [
         name
@@ -178,7 +177,7 @@ def _values(
     schema: pa.Schema,
     hashes: Integers,
 ) -> dict[str, pa.Array]:
-    """Return the value of each sensitive attribute in each payload."""
+    """Collect the value of each sensitive attribute in each payload, in the order of ``hashes``."""
     if not sensitive:
         return {}
     columns = {f"value_{index}": name for index, name in enumerate(sensitive)}
@@ -209,7 +208,7 @@ def _numbers(column: pa.Array) -> Integers:
 
 
 def _most_left_out(claim: Claim, columns: dict[str, pa.Array], payloads: int) -> Integers:
-    """Return how many records of each payload were left out, at most."""
+    """Bound how many records of each payload were left out, by those of each sensitive value."""
     most = np.full(payloads, claim.left_out.rows, np.int64)
     if claim.left_out.values is None or not claim.left_out.rows:
         return most
@@ -230,13 +229,13 @@ def _most_left_out(claim: Claim, columns: dict[str, pa.Array], payloads: int) ->
 
 
 def _cells(classes: pa.Table, counted: pa.Table, hashes: Integers, left_out: Integers) -> Cells:
-    """Return cells in the order of classes and payloads, by their numbers."""
+    """Return the cells that were counted, with numbers for class and payload, sorted by both."""
     keys = classes.column("key").to_numpy()
     order = np.argsort(keys, kind="stable")
-    sought = counted.column("key").to_numpy()
-    ranks = np.minimum(np.searchsorted(keys, sought, sorter=order), len(keys) - 1)
+    cell_keys = counted.column("key").to_numpy()
+    ranks = np.minimum(np.searchsorted(keys, cell_keys, sorter=order), len(keys) - 1)
     numbers = order[ranks]
-    if not np.array_equal(keys[numbers], sought):
+    if not np.array_equal(keys[numbers], cell_keys):
         raise DataError("verify --with: a release changed while it was read. Verify it again")
     payloads = np.searchsorted(hashes, counted.column(_PAYLOAD).to_numpy())
     records = counted.column("records").to_numpy().astype(np.int64)
@@ -331,7 +330,7 @@ def _common_regions(
     cells: Sequence[Cells],
     hierarchies: Sequence[Mapping[str, Leaves]],
 ) -> tuple[npt.NDArray[Any], ...]:
-    """Return the regions of the first release, then of the second, in their common attributes."""
+    """Return the regions of all classes in the common attributes, the first release's first."""
     classes = sum(cell.classes.num_rows for cell in cells)
     indices = [
         {attribute.name: index for index, attribute in enumerate(release.attributes)}
@@ -352,7 +351,7 @@ def _coded(
     cells: Sequence[Cells],
     hierarchies: Sequence[Mapping[str, Leaves]],
 ) -> tuple[list[Runs], Integers]:
-    """Return the sets of codes of an attribute, of the classes of both releases."""
+    """Encode an attribute of both releases on one axis: its regions, and that of each class."""
     attributes = [
         next(field for field in release.attributes if field.name == name) for release in releases
     ]
@@ -390,10 +389,10 @@ def _coded(
 def _comparison(
     name: str, attributes: Sequence[PublishedAttribute], releases: Sequence[ReadRelease]
 ) -> tuple[ComparedAs | None, Kind]:
-    """Return what the values of an attribute of both releases are compared as, and their kind.
+    """Decide how to compare the values of an attribute in two releases, and as which kind.
 
-    Texts, of a hierarchy for instance, are read as what the other release has. Raises DataError if
-    they are of two kinds of which neither can be read as the other.
+    Texts, as those of a hierarchy, are read as the kind of the other release. Raises DataError if
+    neither kind can be read as the other.
     """
     kinds = [
         release.raw_kinds.get(name, attribute.kind)
@@ -430,10 +429,7 @@ def _comparison(
 def _as_code(
     region: OrderedRegion | CategoryRegion, attribute: PublishedAttribute, *, by_length: bool
 ) -> OrderedRegion:
-    """Return texts or whole numbers as intervals of masked codes.
-
-    Codes without zeros in front are ordered as numbers.
-    """
+    """Turn texts or whole numbers into intervals of masked codes, which sort as numbers do."""
     if isinstance(region, OrderedRegion):
         if attribute.is_code or region.intervals is None:
             return region

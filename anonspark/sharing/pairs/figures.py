@@ -22,12 +22,12 @@ _MOST_ROUNDS = 100
 class Margin:
     """Classes of a release by payload, its cells, and whether their records are all accounted for.
 
-    ``records`` is int64 of shape (cells,). ``known`` is bool of that shape: whether each of a
+    ``records`` is int64 of shape (cells,). ``is_exact`` is bool of that shape: if set, each of a
     cell's records is in one of its unknowns, so that these add up to ``records``, else to no more.
     """
 
     records: Integers
-    known: Flags
+    is_exact: Flags
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,16 @@ class Bounds:
 
 
 def bound_unknowns(left: Margin, right: Margin, of_left: _Indices, of_right: _Indices) -> Bounds:
-    """Bound the numbers of people that two tables of sums leave possible.
+    """Bound numbers of people of which two tables have sums, by tightening until nothing changes.
 
     ``of_left`` and ``of_right``, int32 of shape (unknowns,), are the cell of each unknown on both
-    sides. No two unknowns agree in both. Bounds are those of a fixed point, or of 100 rounds.
-    O(unknowns) time a round and 40 bytes an unknown at once. All of a round comes from the values
-    of the round before, so no order is of account. Sums are exact up to 2^53 records. Raises
-    DataError if no numbers have these sums.
+    sides. No two unknowns agree in both. Stops after 100 rounds at the latest. A round takes
+    O(unknowns) time and 40 bytes an unknown. It only uses the values of the round before, so the
+    order of unknowns does not matter. Sums are exact up to 2^53 records. Raises DataError if no
+    numbers have these sums.
 
-    >>> known = np.array([True, True])
-    >>> left, right = Margin(np.array([3, 1]), known), Margin(np.array([2, 2]), known)
+    >>> is_exact = np.array([True, True])
+    >>> left, right = Margin(np.array([3, 1]), is_exact), Margin(np.array([2, 2]), is_exact)
     >>> cells = np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32)
     >>> bounds = bound_unknowns(left, right, *cells)
     >>> bounds.lower.tolist(), bounds.upper.tolist()
@@ -63,16 +63,16 @@ def bound_unknowns(left: Margin, right: Margin, of_left: _Indices, of_right: _In
     rounds = 0
     sides = ((left, of_left), (right, of_right))
     for margin, cells in sides:
-        most = _sums(cells, upper, margin)
-        _require_solution(bool((most[margin.known] >= margin.records[margin.known]).all()))
+        sums = _sums(cells, upper, margin)
+        _require_solution(bool((sums[margin.is_exact] >= margin.records[margin.is_exact]).all()))
     while rounds < _MOST_ROUNDS:
         least, greatest = lower, upper
         for margin, cells in sides:
             proven = margin.records - _sums(cells, lower, margin)
             greatest = np.minimum(greatest, proven[cells] + lower)
-            missing = margin.records - _sums(cells, upper, margin)
-            missing[~margin.known] = np.iinfo(np.int64).min // 2
-            least = np.maximum(least, missing[cells] + upper)
+            needed = margin.records - _sums(cells, upper, margin)
+            needed[~margin.is_exact] = np.iinfo(np.int64).min // 2
+            least = np.maximum(least, needed[cells] + upper)
         _require_solution(bool((least <= greatest).all()))
         if np.array_equal(least, lower) and np.array_equal(greatest, upper):
             break
@@ -163,9 +163,9 @@ class Diversity:
 def bound_pairs(
     cells: TwoReleases, compatible: CompatiblePairs, relation: Relation
 ) -> tuple[BoundedPairs, int]:
-    """Bound the people of every pair of classes. Also return the rounds of the bounds.
+    """Bound how many people are in both classes of a pair, for every pair. Also return the rounds.
 
-    Raises DataError if the people cannot be related so.
+    Pairs without anybody are left out. Raises DataError if the stated relation is impossible.
     """
     absences = _absences(cells, relation)
     margins = [
@@ -207,18 +207,17 @@ def bound_pairs(
 def _certainly_absent(
     cells: tuple[Cells, Cells], compatible: CompatiblePairs, upper: Integers
 ) -> tuple[int, int]:
-    """Return how many people of the second release are not in the first, and the other way round.
+    """Count people of the second release who are certainly not in the first, and vice versa.
 
-    A person in a cell of one release is in a compatible cell of the other, or absent, and no more
-    people of a payload are in a release than it has records of it. Whose records they are, and who
-    was left out, is of no account.
+    A person in a cell of one release is in a compatible cell of the other, or absent. No more
+    people of a payload are in a release than it has records of it.
     """
     absent = []
     for index, numbers in ((1, compatible.second), (0, compatible.first)):
         side, other = cells[index], cells[1 - index]
         most = np.bincount(numbers, upper[: len(numbers)], len(side.records)).astype(np.int64)
-        alone = np.maximum(side.records - most, 0)
-        by_payload = np.bincount(side.payloads, alone, len(side.totals)).astype(np.int64)
+        without_partner = np.maximum(side.records - most, 0)
+        by_payload = np.bincount(side.payloads, without_partner, len(side.totals)).astype(np.int64)
         absent.append(int(np.maximum(by_payload, side.totals - other.totals).sum()))
     return absent[0], absent[1]
 
@@ -232,11 +231,12 @@ def figures_of_pairs(
     k: int,
     diversity: Mapping[str, Diversity],
 ) -> PairFigures:
-    """Count the figures of pairs of classes, of :func:`bound_pairs`.
+    """Count the pairs of classes that reveal too much, by the bounds of :func:`bound_pairs`.
 
-    ``k`` people should be in every pair that is not empty, ``diversity`` is that of each sensitive
-    attribute of the payload.
+    A pair should hold no one or ``k`` people, and the least number of values that ``diversity``
+    has for each sensitive attribute of the payload.
     """
+    # The number of classes of a release stands for absence from it.
     absent = (bounded.first == cells.cells[0].classes.num_rows) | (
         bounded.second == cells.cells[1].classes.num_rows
     )
@@ -270,18 +270,18 @@ def figures_of_pairs(
 class _Absence:
     """The people of the other release who may be missing in a release: records of each payload.
 
-    They are the most possible, or exact if ``known``.
+    They are the most possible, or exact if ``is_exact``.
     """
 
     payloads: Integers
     records: Integers
-    known: bool
+    is_exact: bool
 
 
 def _absences(cells: TwoReleases, relation: Relation) -> list[_Absence]:
-    """Return who is not in the first release, and who is not in the second.
+    """Bound how many people of each payload are missing in the first release, and in the second.
 
-    Raises DataError if a release has more records of a payload than can be.
+    Raises DataError if a release has more records of a payload than the relation allows.
     """
     absences = []
     contradicted = np.zeros(len(cells.cells[0].totals), bool)
@@ -319,7 +319,7 @@ def _not_so(relation: Relation, payloads: int, of: int) -> DataError:
 def _margin(cells: Cells, absence: _Absence, *, accounted: bool) -> Margin:
     """Return the sums of a release's cells, and of absence from it."""
     is_exact = np.concatenate(
-        [np.full(len(cells.records), accounted), np.full(len(absence.payloads), absence.known)]
+        [np.full(len(cells.records), accounted), np.full(len(absence.payloads), absence.is_exact)]
     )
     return Margin(np.concatenate([cells.records, absence.records]), is_exact)
 

@@ -60,14 +60,14 @@ def count_pair_candidates(
     required: Collection[str],
     missing_markers: Iterable[str],
 ) -> PairCandidates:
-    """Look up every original record in both releases.
+    """Look up every original record in both releases, and count whom they single out or disclose.
 
     ``releases``, ``cells`` and ``hierarchies`` are as in
     :func:`~anonspark.sharing.pairs.classes.compatible_pairs`. The original has a column of each
     quasi-identifier of both. ``required`` are sensitive attributes of which the manifests require
-    several values. One job over the original's quasi-identifiers. The classes of both releases and
-    their pairs go to every task. To the driver comes a row of sums a task. Raises DataError if the
-    original lacks columns, or has values that cannot be read.
+    several values. One job over the original's quasi-identifiers. Every task gets the classes of
+    both releases and their pairs, and returns a row of sums. Raises DataError if the original lacks
+    columns, or has values that cannot be read.
     """
     first, second = releases
     attributes = (*first.attributes, *second.attributes)
@@ -119,7 +119,11 @@ def count_pair_candidates(
 
 @dataclass(frozen=True)
 class _LookUp:
-    """Counts the candidates of a task's records."""
+    """Counts the people who may be each original record, and sums what is revealed, in a task.
+
+    ``pairs`` are the pairs of classes, ascending, ``figures`` the people at most in each, and
+    ``values`` (pairs, attributes) the only sensitive value left in it, or -1.
+    """
 
     first: RegionSearch
     second: RegionSearch
@@ -131,20 +135,21 @@ class _LookUp:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield a row of sums, in the order of the schema."""
+        """Yield one row: the fields of :class:`PairCandidates`, and unreadable values by column."""
         sums = np.zeros(len(self.schema), np.int64)
         for batch in batches:
-            points, unreadable = self.first.points(batch)
-            more_points, more_unreadable = self.second.points(batch, len(self.first.axes))
+            in_first, unreadable_of_first = self.first.points(batch)
+            in_second, unreadable_of_second = self.second.points(batch, len(self.first.axes))
             candidates, single_values = sum_candidates(
-                points, *self.first.regions, more_points, *self.second.regions,
+                in_first, *self.first.regions, in_second, *self.second.regions,
                 self.pairs, self.figures, self.values,
             )  # fmt: skip
             matched = candidates > 0
             is_disclosed = matched[:, np.newaxis] & (single_values >= 0)
             disclosed = is_disclosed.any(axis=1), is_disclosed[:, self.required].any(axis=1)
-            flags = [matched, matched & (candidates < self.k), *disclosed, unreadable]
-            sums += [batch.num_rows, *np.column_stack([*flags, more_unreadable]).sum(axis=0)]
+            flags = [matched, matched & (candidates < self.k), *disclosed]
+            counted = np.column_stack([*flags, unreadable_of_first, unreadable_of_second])
+            sums += [batch.num_rows, *counted.sum(axis=0)]
         yield pa.record_batch([pa.array([total]) for total in sums], schema=self.schema)
 
 
@@ -167,10 +172,10 @@ _TRIED: tuple[Kind, ...] = ("decimal", "date", "timestamp")
 def attributes_of_all(
     releases: Sequence[OpenedRelease], original: pa.Schema | None
 ) -> list[tuple[PublishedAttribute, ...]]:
-    """Return the quasi-identifiers of each release. The original's schema may be unknown (None).
+    """Return the quasi-identifiers of each release, inferred for a table without a manifest.
 
-    Of a table without a manifest the labels show what the values were, unless the original or the
-    manifest of another release shows it: one job for each of its columns of texts.
+    Types are those of the original or of another manifest. If neither has a column, its labels are
+    read, with one job for each column of texts.
     """
     types = {
         attribute.name: pa.float32() if attribute.type == "float" else _ARROW[attribute.kind]
@@ -199,7 +204,7 @@ def leaves_of(release: OpenedRelease) -> dict[str, Leaves]:
 
 
 def _type_of_labels(name: str, releases: Sequence[OpenedRelease]) -> pa.DataType:
-    """Return the type of an attribute's values, by all labels of the releases that have it."""
+    """Infer the type of an attribute's values from all its labels, in all releases that have it."""
     labels: list[str] = []
     for release in releases:
         types = {field.name: field.type for field in release.data.schema}

@@ -41,10 +41,10 @@ def statement_of(*, same_people: bool, inside: bool) -> Statement | None:
 
 
 def relation_of(first: People, second: People, stated: Statement | None) -> Relation:
-    """Return how the people of two releases are related.
+    """Return how the people of two releases are related, by their manifests or else as stated.
 
-    What is stated counts if the manifests do not show it. The release with fewer records is inside
-    the other one. Raises ConfigurationError if a release has no manifest and nothing is stated.
+    The release with fewer records is inside the other one. Raises ConfigurationError if a release
+    has no manifest and nothing is stated.
 
     >>> relation_of(People(None, 9), People(None, 5), "inside")
     'second inside first'
@@ -68,7 +68,11 @@ def relation_of(first: People, second: People, stated: Statement | None) -> Rela
 
 
 def _stated_relation(first: Manifest, second: Manifest) -> Relation | None:
-    """Return the relation that two manifests show, or None if they show none."""
+    """Return how the people of two releases are related by their manifests, or None if unknown.
+
+    Releases for recipients are related if they select from the same source, and the rows withheld
+    from them are the same or none.
+    """
     left, right = first.recipient, second.recipient
     if not left and not right:
         return "same people" if _made_of_the_same(first, second) else None
@@ -77,16 +81,16 @@ def _stated_relation(first: Manifest, second: Manifest) -> Relation | None:
         return None
     # Recipients of one plan lack the same people. Another plan may withhold others.
     one_plan = left.get("run_id") is not None and left.get("run_id") == right.get("run_id")
-    complete = [one_plan or section.get("rows_withheld") == 0 for section in (left, right)]
+    is_complete = [one_plan or section.get("rows_withheld") == 0 for section in (left, right)]
     if (left.get("where") or {}) == (right.get("where") or {}):
         counts = [
             (section.get("rows_requested"), section.get("rows_withheld"), _published(manifest))
             for section, manifest in ((left, first), (right, second))
         ]
-        return "same people" if counts[0] == counts[1] and all(complete) else None
-    if not left.get("where") and complete[0]:
+        return "same people" if counts[0] == counts[1] and all(is_complete) else None
+    if not left.get("where") and is_complete[0]:
         return "second inside first"
-    return "first inside second" if not right.get("where") and complete[1] else None
+    return "first inside second" if not right.get("where") and is_complete[1] else None
 
 
 def _published(manifest: Manifest) -> object:
@@ -97,11 +101,10 @@ def _published(manifest: Manifest) -> object:
 
 
 def _made_of_the_same(first: Manifest, second: Manifest) -> bool:
-    """Return whether two runs read the same records of the same path.
+    """Return whether two runs certainly read the same records.
 
-    The fingerprint of the input is one of the attributes' values, which depends on which there are
-    and on the seed: two equal ones prove that the records are equal in these attributes, and the
-    address that they are not equal by chance. Two different ones prove nothing.
+    Equal fingerprints prove that the values of the attributes are equal, and the path that they are
+    not equal by chance. Different ones prove nothing, because they depend on attributes and seed.
     """
     fingerprints = [manifest.document["fingerprints"].get("input") for manifest in (first, second)]
     paths = [_path_of(manifest.input) for manifest in (first, second)]

@@ -163,7 +163,7 @@ def audit_releases(
     report_step("reading the files")
     opened = [_open(engine, path, configuration, roles, attack.signers) for path in paths]
     _require_different(opened)
-    people = [People(item.manifest, item.rows(engine)) for item in opened]
+    people = [People(release.manifest, release.rows(engine)) for release in opened]
     relations = {
         (i, j): relation_of(people[i], people[j], attack.said)
         for i, j in combinations(range(len(opened)), 2)
@@ -172,11 +172,11 @@ def audit_releases(
     releases = [
         audit_opened(
             engine,
-            item,
+            release,
             original=None if index in partial else attack.original,
             population=attack.population,
         )
-        for index, item in enumerate(opened)
+        for index, release in enumerate(opened)
     ]
     pairs = []
     for (i, j), relation in relations.items():
@@ -221,7 +221,7 @@ def _open(
     roles: Roles | None,
     signers: str | None,
 ) -> OpenedRelease:
-    """Open a release. A table without a manifest has the roles that it has columns of."""
+    """Open a release. A table without a manifest gets the roles of the columns that it has."""
     has_manifest = engine.files.exists(f"{path.rstrip('/')}/{MANIFEST}")
     chosen = None
     if not has_manifest and roles is not None:
@@ -238,15 +238,15 @@ def _open(
 def _partial(
     opened: Sequence[OpenedRelease], relations: Mapping[tuple[int, int], Relation]
 ) -> set[int]:
-    """Return the releases that lack some people of the original."""
+    """Return the indices of releases that lack some people of the original."""
     partial = {
         index
-        for index, item in enumerate(opened)
-        if item.manifest is not None
+        for index, release in enumerate(opened)
+        if release.manifest is not None
         # Null if few are withheld.
         and (
-            item.manifest.recipient.get("where")
-            or item.manifest.recipient.get("rows_withheld", 0) != 0
+            release.manifest.recipient.get("where")
+            or release.manifest.recipient.get("rows_withheld", 0) != 0
         )
     }
     for (i, j), relation in relations.items():
@@ -339,10 +339,9 @@ def _diversity(name: str, manifests: Sequence[Manifest | None]) -> Diversity:
 
 
 def _failures(pair: PairVerification, *, whole: bool) -> list[str]:
-    """Report what no one should learn from both releases, in counts.
+    """List what recipients of both releases can certainly infer, in counts.
 
-    The original proves nothing about records that are not in both releases: ``whole`` says whether
-    both hold all of them.
+    With ``whole`` both releases hold all original records: otherwise the original proves nothing.
     """
     where = f"{pair.first} and {pair.second} together"
     figures, original = pair.figures, pair.original
@@ -352,9 +351,8 @@ def _failures(pair: PairVerification, *, whole: bool) -> list[str]:
         of_them = f", {absent:,} of them by their absence from one" if absent else ""
         failures.append(
             f"{where}: {figures.breaches:,} pairs of classes{of_them} certainly hold "
-            f"{figures.persons_in_breaches:,} people among fewer than k = {pair.k}. A recipient "
-            "of both can single them out. Withdraw one, or make both of one plan with strategy: "
-            "nested"
+            f"{figures.persons_in_breaches:,} people among fewer than k = {pair.k}. A recipient of "
+            "both can single them out. Withdraw one, or make both of one plan with strategy: nested"
         )
     if figures.disclosed_required:
         failures.append(
@@ -373,14 +371,13 @@ def _failures(pair: PairVerification, *, whole: bool) -> list[str]:
         failures.append(
             f"{where}: of {original.persons_disclosed_required:,} of {original.records:,} original "
             "records one value of a sensitive attribute is left, and collusion.l_diversity "
-            "requires more. "
-            "Withdraw one, or make both of one plan with strategy: nested"
+            "requires more. Withdraw one, or make both of one plan with strategy: nested"
         )
     return failures
 
 
 def _warnings(pair: PairVerification, *, whole: bool) -> list[str]:
-    """Report what is not decided. See :func:`_failures`."""
+    """List what the files leave undecided. See :func:`_failures`."""
     where = f"{pair.first} and {pair.second} together"
     warnings = []
     if pair.relation == "unknown":

@@ -39,12 +39,12 @@ ATOMS = pa.schema([(SUBJECT, pa.binary()), (ATOM, pa.int64()), (PATTERN, pa.int6
 def strata_of(
     frozen: FrozenSource, demand: Soundness, counts: Mapping[int, int]
 ) -> dict[int, Stratum]:
-    """Return the strata of a source, without records that have an atom or no recipient.
+    """Return the strata of a source: records without an atom, by who may have them.
 
     ``demand`` has :data:`PEOPLE` if a person may have several records. ``counts`` are the records
     of each pattern. One job with a shuffle for each attribute of which several values are demanded.
     The different values of each stratum are collected, as hashes. Two jobs and shuffles for people,
-    of whom fewer than are demanded are collected for each stratum.
+    of whom only as many as decide are collected for each stratum.
     """
     values: dict[int, dict[str, set[int]]] = {pattern: {} for pattern in counts}
     for name, number in demand.diversity.items():
@@ -64,7 +64,7 @@ def strata_of(
 
 
 def _few_people(frozen: FrozenSource, number: int, patterns: Iterable[int]) -> dict[int, set[int]]:
-    """Return the people of each stratum that has too few. Of others as many as are enough."""
+    """Return the people of each stratum that has too few, and enough numbers for the others."""
     schema = pa.schema([(PATTERN, pa.int64()), (PERSON, pa.int64())])
     people = frozen.fresh(SUBJECT, PATTERN).map_batches(NumberPeople(schema), schema)
     people = people.aggregate([PATTERN, PERSON]).persist()
@@ -125,10 +125,10 @@ class PartitionMaker:
     ) -> Table:
         """Cut every stratum into atoms: a table of :data:`ATOMS`. Lazy.
 
-        Records of the snapshot that have atoms already are passed over. ``becomes`` is that of
-        :func:`anonspark.core.atom_reuse.join_strata`, ``counts`` are the records of each pattern,
-        also of that without recipients. A pass that divides the records among several strata, and
-        the base's model over each of them.
+        Records of the snapshot that have an atom are skipped. ``becomes`` is that of
+        :func:`anonspark.core.atom_reuse.join_strata`, and ``counts`` are the records of each
+        pattern, also of that without recipients. A pass that divides the records among several
+        strata, and the base's model over each of them.
         """
         rows: dict[int, int] = {}
         for pattern, new_pattern in becomes.items():
@@ -142,7 +142,7 @@ class PartitionMaker:
     def _divided(
         self, snapshot: Snapshot, becomes: Mapping[int, int], rows: Mapping[int, int]
     ) -> dict[int, Records]:
-        """Return the records of each stratum."""
+        """Divide the records by stratum. One stratum of all records needs no pass."""
         if not rows:
             return {}
         if len(rows) == 1 and sum(rows.values()) == snapshot.rows:
@@ -172,10 +172,10 @@ class PartitionMaker:
     def run(
         self, model: Model, snapshot: Snapshot, generalizer: Generalizer, name: str
     ) -> StagedRounds:
-        """Run the rounds of a model over records that are not published as its classes.
+        """Run the rounds of a model over records, of which only the classes are used.
 
-        ``snapshot`` has the records and what is demanded of them, ``generalizer`` is that of the
-        model, ``name`` that of a directory for the rounds.
+        ``snapshot`` has the records and the criteria, ``generalizer`` is that of the model, and
+        ``name`` that of a directory for the rounds.
         """
         location = replace(self.staging.paths, private=f"{self.staging.records}/{name}")
         self.engine.files.make_private_directory(location.state)
@@ -221,7 +221,7 @@ class NameAtoms:
     pattern: int | None = None
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield :data:`ATOMS` for classes, subjects and, if need be, patterns."""
+        """Yield rows of :data:`ATOMS`, named by hashes of class, pattern and generation."""
         for batch in batches:
             classes = batch.column(CLASS_ID).to_numpy(zero_copy_only=False)
             if self.pattern is None:

@@ -44,7 +44,7 @@ class PlanPreview:
 def preview_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanPreview:
     """Check a plan, its source and its ledger. Nothing is anonymized.
 
-    As :func:`anonspark.sharing.recipients.source.read_source`, and one job that counts.
+    Costs as :func:`anonspark.sharing.recipients.source.read_source`, and one job that counts.
     """
     files, progress = engine.files, progress or Progress()
     require_places(files, plan)
@@ -105,10 +105,10 @@ def distribution_card(
     notes: Sequence[str] = (),
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Card:
-    """Return what each recipient gets, and the coalitions that come nearest to the bound.
+    """Show what each recipient gets, and the coalitions that come nearest to the bound.
 
     ``summaries`` are the rows of the table ``summary`` of the releases by recipient, ``coalitions``
-    rows of the joint check. ``others`` are further columns, by recipient.
+    rows of the joint check, and ``others`` further columns, by recipient.
     """
     names = {"rows": "rows_published", "classes": "published_classes", _LOSS: "gcp"}
     columns: dict[str, Mapping[str, Any]] = {

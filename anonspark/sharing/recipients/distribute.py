@@ -135,12 +135,12 @@ def distribute(
     """Make a release for each recipient of a plan, prove them together, and publish them.
 
     A run without an id gets a random one. ``resume`` continues a run that was killed, as
-    :func:`anonspark.pipeline.run.run`. ``table`` is the source, or None for what the base names.
+    :func:`anonspark.pipeline.run.run`. ``table`` is the source, or None for the base's input.
     Raises ConfigurationError, DataError, GuaranteeError or PublishingError. Then nothing of the
     plan is published, unless the message says that some releases are.
 
-    The source is read once (:func:`~anonspark.sharing.recipients.source.freeze`), then each release
-    costs what a run costs that reads the private copy, with a shuffle of its members. The joint
+    The source is read once (:func:`~anonspark.sharing.recipients.source.freeze`). Then each release
+    costs as much as a run that reads the private copy, with a shuffle of its members. The joint
     check costs a shuffle of all members and one for each coalition.
     """
     files = engine.files
@@ -226,7 +226,7 @@ class _PlanRun:
     other: dict[str, float | None] = field(default_factory=dict)
 
     def out(self, table: Table | None) -> Distribution:
-        """Carry the plan out."""
+        """Carry out the plan: freeze the source, make and check all releases, and publish them."""
         identity = {"version": __version__, "plan": self.plan.fingerprint}
         self.staging.state.require_identity(identity)
         coalitions = coalitions_of(self.plan, self.ledger.counted if self.ledger else [])
@@ -293,7 +293,7 @@ class _PlanRun:
         return maker.make(frozen, strata)
 
     def _make(self, index: int, recipient: Recipient, source: ReleaseSource) -> _Prepared:
-        """Make a release and have it ready, unless an earlier attempt has published it."""
+        """Make a release that is ready to publish, unless an earlier attempt has published it."""
         configuration = recipient.configuration
         name = release_name(recipient.name, self.run_id)
         earlier = released_before(self.engine, configuration, self.run_id)
@@ -346,7 +346,7 @@ class _PlanRun:
     def _keep_members(
         self, staged: StagedRelease, recipient: Recipient, name: str
     ) -> StagedMembers:
-        """Stage the members of a release's classes, and note that they are there."""
+        """Stage the members of a release's classes, and note that they are complete."""
         path = f"{self.staging.paths.shared}/members-{recipient.name}"
         self.staging.state.forget(f"members-{recipient.name}")
         self.engine.files.delete(path)
@@ -376,7 +376,7 @@ class _PlanRun:
         return StagedMembers.again(json.loads(text), name, recipient, path).members(self.engine)
 
     def _request(self, recipient: Recipient, source: ReleaseSource) -> Request:
-        """Return what the manifest says of a recipient."""
+        """Describe in the manifest of a release which recipient and plan it was made for."""
         request, demand = recipient.request, self.plan.demand
         content = {
             "name": recipient.name,
@@ -404,7 +404,11 @@ class _PlanRun:
     def _check(
         self, prepared: Sequence[_Prepared], coalitions: Sequence[Sequence[str]]
     ) -> list[dict[str, Any]]:
-        """Check all coalitions. What does not hold is written down before it is refused."""
+        """Check all coalitions, and return the figures of each as the ledger records them.
+
+        Earlier releases that count are checked as well. One of the same name is of a killed attempt
+        of this run and would count twice. A breach is recorded in the ledger before it is refused.
+        """
         members = [release.members for release in prepared if release.members is not None]
         if self.ledger is not None:
             names = {release.name for release in prepared}
@@ -430,7 +434,7 @@ class _PlanRun:
     def _plan_in_ledger(
         self, prepared: Sequence[_Prepared], strategy: Strategy, checks: Sequence[dict[str, Any]]
     ) -> None:
-        """Write down what is going to be given, before any of it is."""
+        """Record all releases in the ledger before any of them is published."""
         if self.ledger is None:
             return
         counted = {release.name for release in self.ledger.counted}
@@ -490,7 +494,7 @@ class _PlanRun:
     def _event(
         self, ready: _Prepared, checks: Sequence[dict[str, Any]], ledger: Ledger
     ) -> dict[str, Any]:
-        """Return the event of a release that is going to be given, and write its files."""
+        """Return the event of a release that will be published, and write its files."""
         if ready.added is None or ready.staged is None or ready.members is None:
             raise ValueError("a release without members is planned")
         files = ReleaseFiles(

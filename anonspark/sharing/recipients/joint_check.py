@@ -16,7 +16,7 @@ MOST_LISTED = 10
 
 
 def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[str, ...]]:
-    """Return the coalitions that a plan checks, with the earlier releases that count.
+    """Return the coalitions that a plan checks, including earlier releases that count.
 
     Raises ConfigurationError if they are too many, or ``together`` names an unknown recipient.
     """
@@ -70,7 +70,7 @@ def check_jointly(
 
 
 def require_joint_classes(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Raise GuaranteeError if something does not hold for a coalition, with the worst ones.
+    """Raise GuaranteeError with the worst coalitions if the demand does not hold for one.
 
     >>> require_joint_classes([{"holds": True}])
     """

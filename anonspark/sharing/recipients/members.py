@@ -19,7 +19,7 @@ from anonspark.labels.regions import leaves_by_label
 from anonspark.layers.publish.staging import find_stagings, remove_staging
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.run import StagedRelease
-from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.manifest import MANIFEST, read_manifest, sound_manifest
 from anonspark.sharing.ledger.chain import Key, read_key
 from anonspark.sharing.ledger.events import FAILED, PUBLISHED, LedgerRelease
 from anonspark.sharing.ledger.joint_classes import (
@@ -39,11 +39,11 @@ from anonspark.verification.attacks.presence import Presence, measure_presence
 def settle(
     files: Files, ledger: Ledger, staging_path: str | None, *, resumed: str | None = None
 ) -> None:
-    """Write the end of every release that was planned and has none, into a locked ledger.
+    """Record the end of every release that a locked ledger has as planned.
 
-    ``staging_path`` is ``execution.staging_path`` of the plan, ``resumed`` the id of the run that
-    continues: its releases stay planned. Raises PublishingError if another run could be resumed,
-    which a person must decide.
+    ``staging_path`` is ``execution.staging_path`` of the plan, and ``resumed`` the id of the run
+    that continues: its releases stay planned. Raises PublishingError if another run could be
+    resumed, because a person must decide that.
     """
     for release in ledger.releases.values():
         if release.state != "planned":
@@ -64,7 +64,7 @@ def settle(
 
 
 def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
-    """Raise DataError if the ledger, as an older one, lacks releases at the paths of a plan."""
+    """Raise DataError if the ledger lacks a release at a path of the plan, as an old copy does."""
     releases = ledger.releases.values()
     listed = {(release.recipient, release.content["run_id"]) for release in releases}
     for recipient in plan.recipients:
@@ -83,15 +83,9 @@ def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
 
 def is_published(files: Files, release: LedgerRelease) -> bool:
     """Return whether a release is at its path, complete."""
-    path = str(release.content["path"])
-    if not files.exists(f"{path}/{MANIFEST}"):
-        return False
-    try:
-        manifest = read_manifest(files, path)
-    except (DataError, GuaranteeError):
-        return False
+    manifest = sound_manifest(files, str(release.content["path"]))
     expected = (release.content["run_id"], release.content["output_fingerprint"])
-    return (manifest.run_id, manifest.fingerprint) == expected
+    return manifest is not None and (manifest.run_id, manifest.fingerprint) == expected
 
 
 def _can_go_on(files: Files, release: LedgerRelease, staging_path: str | None) -> bool:
@@ -151,12 +145,13 @@ def stage_members(
     path: str,
     named: tuple[str, str],
 ) -> StagedMembers:
-    """Write who is in which class of a release, into a new private directory.
+    """Write the people of each class of a release into a new private directory.
 
-    ``rounds`` are the finished records and classes that the release was written from, so the
-    members are those of what was published, not of a second computation. ``columns`` are the
-    published ones of quasi-identifiers, ``named`` the release and its recipient. Two jobs with a
-    shuffle of the classes each, and one of the members if there are many classes.
+    ``rounds`` are the finished records and classes from which the release was written, so the
+    members are those of the published classes, not of a second computation. ``columns`` are the
+    published ones of quasi-identifiers, and ``named`` the release and its recipient. Two jobs with
+    a shuffle of the classes each, and one of the members if the classes are too many to copy to
+    each task.
     """
     labels = _labels(rounds, len(columns))
     sensitive = configuration.sensitive
@@ -221,11 +216,10 @@ class _Rename:
 def require_presence(
     staged: StagedRelease, recipient: Recipient, frozen: FrozenSource
 ) -> Presence | None:
-    """Measure delta-presence of a staged release, the whole source as population, if it is bounded.
+    """Measure delta-presence of a staged release in the whole source, if it is bounded.
 
-    The jobs of :func:`anonspark.verification.attacks.presence.measure_presence`. Raises
-    GuaranteeError if a person of the source is in the release with a larger probability than the
-    bound.
+    Runs the jobs of :func:`anonspark.verification.attacks.presence.measure_presence`. Raises
+    GuaranteeError if a person of the source is in the release with a probability above the bound.
     """
     if recipient.presence is None:
         return None
@@ -262,10 +256,10 @@ def is_plan(document: Mapping[str, Any]) -> bool:
 
 
 def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tuple[str, bool]]:
-    """Remove what killed runs of a plan left, and write the ends of what they planned.
+    """Remove what killed runs of a plan left, and record the ends of their planned releases.
 
-    With an id only those of this run. Return directories, and whether they were removed: not if a
-    process is at work on them.
+    With an id only those of this run. Returns directories, and whether they were removed. Those on
+    which a process works are not.
     """
     staging_path = plan.base.execution.staging_path
     # The plan's own staging goes last: as long as it exists, the run can be resumed.

@@ -69,12 +69,11 @@ def reused_atoms(
     The table of :data:`~.base_partition.ATOMS` has a row for each person who was ever in an atom
     that is not forgotten. The pattern is 0 for those without a recipient now. ``demand`` is that of
     joint classes, ``recipients`` the number in the new plan, ``hash_key`` that of sensitive values,
-    ``generation`` the number of the base partition. ``repeated`` says whether a person may have
-    several records.
+    and ``generation`` the number of the base partition. With ``repeated`` a person may have several
+    records.
 
     A shuffle of the members of all releases that count, two of the atoms' persons, and one that
-    brings the persons of an atom together. An atom without a person in a release that counts is
-    forgotten.
+    brings the persons of an atom together. An atom without such a member is forgotten.
     """
     if not generation or not ledger.counted:
         return None
@@ -120,6 +119,7 @@ class _DivideAtoms:
     repeated: bool
 
     def __call__(self, batches: Batches) -> Batches:
+        """Divide the atoms that may not stay whole, and drop those without a counted record."""
         tables = [pa.Table.from_batches([batch]) for batch in batches if len(batch)]
         if not tables:
             return
@@ -185,8 +185,7 @@ class BaseLevels:
     """The best node of all strata together.
 
     ``levels`` are those of every quasi-identifier. ``atoms``, of :data:`~.base_partition.ATOMS`,
-    are its classes, each of one stratum. What the node suppresses is in none, and withheld from
-    everyone.
+    are its classes, each of one stratum. What the node suppresses is withheld from everyone.
     """
 
     levels: Mapping[str, int]
@@ -222,7 +221,7 @@ def base_levels(
     :meth:`anonspark.sharing.recipients.base_partition.PartitionMaker.snapshot`, and ``becomes`` the
     new pattern of each stratum. A pass that finds the stratum of each record, and the passes of
     :class:`anonspark.models.full_domain.FullDomain`. Raises GuaranteeError if no node has a class
-    that satisfies what is demanded of joint classes, or all suppress too much.
+    that satisfies the demand of joint classes, or all suppress too much.
     """
     dimensions = len(snapshot.quasi_identifiers)
     payload = sum(name.startswith(payload_column(0)[:-1]) for name in snapshot.records.schema.names)
@@ -357,11 +356,11 @@ class NestedMaker:
     run_id: str
 
     def make(self, frozen: FrozenSource, counts: Mapping[int, int]) -> Nested:
-        """Bring the records of a source together with their atoms, by the counts of patterns.
+        """Join the records of a source with their atoms. ``counts`` are those of each pattern.
 
-        One pass over the source that stages what atoms are made of. Those of a ledger cost as
+        One pass over the source that stages what atoms are made of. Atoms of a ledger cost as
         :func:`anonspark.sharing.recipients.nested.reused_atoms`, others as
-        :meth:`~.base_partition.PartitionMaker.atoms`. Then one shuffle of the source, two with
+        :meth:`~.base_partition.PartitionMaker.atoms`. Then one shuffle of the source, or two with
         atoms of a ledger.
         """
         generation = 0 if self.ledger is None else self.ledger.generation_before(self.run_id)
@@ -436,11 +435,16 @@ class NestedMaker:
         return snapshot
 
     def _reused(self, frozen: FrozenSource, demand: Soundness, generation: int) -> Table | None:
-        """Return the atoms of the ledger, or None if the plan makes new ones."""
+        """Return the atoms that earlier plans recorded in the ledger, or None to make all anew.
+
+        ``demand`` is what joint classes must satisfy with the new plan, and ``generation`` numbers
+        the base partition whose atoms are read.
+        """
         if self.ledger is None or not self.plan.file.base_partition.reuse:
             return None
         if isinstance(self.plan.base.model, FullDomainOptions):
-            # Levels that other records choose may divide atoms: the joint check decides.
+            # The levels are chosen anew for these records, and finer ones may divide old atoms.
+            # Whether the releases may stand together is left to the joint check.
             return None
         recipients = len(self.plan.recipients)
         return reused_atoms(
@@ -467,9 +471,8 @@ def _with_atoms(
 ) -> FrozenSource:
     """Write the records of a source with their atoms and patterns to a new private directory.
 
-    With ``keeps_patterns`` records without an atom keep their patterns, else no recipient gets
-    them.
-    One shuffle of the source, and one write.
+    With ``keeps_patterns`` records without an atom keep their patterns, otherwise they get no
+    recipient. One shuffle of the source, and one write.
     """
     names = [name for name in frozen.records.schema.names if name not in (PATTERN, ATOM)]
     rows = frozen.records.rows(*names, PATTERN).join(

@@ -42,8 +42,8 @@ class OtherStrategy:
     def losses(self, frozen: FrozenSource, strata: Mapping[int, int]) -> dict[str, float | None]:
         """Return ``gcp`` of each release under the other strategy, or None if it cannot be made.
 
-        ``strata`` are the records of each pattern. Costs what the plan itself does, but for
-        publishing and the joint check, and that for each different k if the plan is independent.
+        ``strata`` are the records of each pattern. Costs as much as the plan itself, except for
+        publishing and the joint check, and for an independent plan that for each different k.
         """
         losses: dict[str, float | None] = {}
         makers: dict[int, Strategy] = {}
@@ -60,7 +60,10 @@ class OtherStrategy:
         return losses
 
     def _strategy(self, k: int, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
-        """Return a nested strategy with joint classes of k people, or the independent one for 0."""
+        """Return a nested strategy with joint classes of k people, or the independent one for 0.
+
+        It is staged in a separate directory, because the plan resumes from the state of its own.
+        """
         if not k:
             return Independent(frozen, strata)
         location = replace(self.staging.paths, private=f"{self.staging.records}/nested-{k}")
@@ -68,19 +71,19 @@ class OtherStrategy:
         staging = Staging(location, RunState.claim(self.engine.files, location.state))
         partition = self.plan.partition
         privacy = partition.privacy.model_copy(update={"k": k})
-        changed: dict[str, Any] = {"privacy": privacy}
+        changes: dict[str, Any] = {"privacy": privacy}
         if partition.model.name not in NESTED_MODELS:
-            changed["model"] = MondrianOptions(name="smondrian")
+            changes["model"] = MondrianOptions(name="smondrian")
         plan = replace(
             self.plan,
             demand=Demand(k, self.plan.demand.diversity),
-            partition=partition.model_copy(update=changed),
+            partition=partition.model_copy(update=changes),
         )
         maker = NestedMaker(self.engine, plan, staging, self.progress, self.key, None, self.run_id)
         return maker.make(frozen, strata)
 
     def _loss(self, recipient: Recipient, source: ReleaseSource) -> float:
-        """Make a release and return its loss."""
+        """Make a release without publishing it, and return its loss."""
         path = f"{self.staging.records}/other/{recipient.name}"
         output = recipient.configuration.output.model_copy(update={"path": path, "mode": "error"})
         configuration = recipient.configuration.model_copy(update={"output": output, "gates": {}})

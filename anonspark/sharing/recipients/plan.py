@@ -96,7 +96,7 @@ class Plan(Redacted):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of what decides what is given, in hexadecimal digits."""
+        """SHA-256 of all settings that decide which data are given, in hexadecimal digits."""
         document = {
             "base": self.base.fingerprint(),
             "subject": self.file.subject,
@@ -122,12 +122,12 @@ def load_plan(
     only: Sequence[str] = (),
     read: TextReader = read_local_text,
 ) -> Plan:
-    """Read a plan file and check every request of it.
+    """Read a plan file and check every request in it.
 
     ``path`` is a YAML file on the local disk, or of ``read``, which also reads the base.
-    ``overrides``, of ``--set``, replace values of the plan. ``only`` are recipients that get
-    something, all if it is empty. Raises ConfigurationError with all problems of the file, the base
-    and all requests, each once.
+    ``overrides``, of ``--set``, replace values of the plan. ``only`` are the recipients that get a
+    release, or all if it is empty. Raises ConfigurationError with all problems of the file, the
+    base and all requests, each once.
     """
     expected = "a mapping with 'base', 'output' and 'recipients'"
     document, problems = read_document(path, "a plan", expected, read, variables=True)
@@ -169,7 +169,7 @@ def _build(
 def _base_document(
     file: PlanFile, path: str | Path, problems: list[str], read: TextReader
 ) -> dict[str, Any]:
-    """Return the base as a document, with what the plan sets in it."""
+    """Return the base as a document, with the values that the plan sets in it."""
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes' and 'privacy'"
         base: dict[str, Any] | None = read_base(sibling(path, file.base), expected, read, problems)
@@ -236,7 +236,7 @@ class _Reading:
         return [name for name in names if not only or name in only]
 
     def _check_base(self, base: Configuration) -> None:
-        """Compare the base with the plan."""
+        """Check the base, and that the plan fits it."""
         file, attributes = self.file, base.attributes
         for key, names in (("subject", file.subject), ("record", file.record)):
             for name in names:
@@ -331,7 +331,7 @@ class _Reading:
             )
 
     def _check_left_out(self, recipients: Sequence[Recipient]) -> None:
-        """Check that no release of several nights counts what its model leaves out."""
+        """Check that no release of a ledger's plan counts the records that its model leaves out."""
         if self.file.ledger is None:
             return
         for recipient in recipients:
@@ -349,7 +349,7 @@ class _Reading:
             ]
 
     def _check_record(self) -> None:
-        """Check what cannot be asked for together with people of several records."""
+        """Check that no option conflicts with several records a person."""
         file = self.file
         if not file.record:
             return
@@ -455,8 +455,8 @@ class _Reading:
             return requested
         for key, sections in missing.items():
             listed = request.privacy.get(key, [])
-            own = [listed] if isinstance(listed, dict) else listed
-            document["privacy"][key] = [*deepcopy(own), *sections]
+            requested_sections = [listed] if isinstance(listed, dict) else listed
+            document["privacy"][key] = [*deepcopy(requested_sections), *sections]
         return self._parsed(where, document)
 
     def _document(self, name: str, request: RequestFile, base: Configuration) -> dict[str, Any]:
@@ -475,7 +475,7 @@ class _Reading:
     def _check_request(
         self, where: str, request: RequestFile, requested: Configuration, base: Configuration
     ) -> None:
-        """Note what a recipient asks for and no plan may give."""
+        """Note what a recipient requests but no plan may give."""
         if requested.privacy.delta_presence is not None:
             self.problems.append(
                 f"{where}.privacy.delta_presence: found a population. In a plan that is the "
@@ -502,7 +502,7 @@ class _Reading:
     def _missing_criteria(
         self, where: str, requested: Configuration, base: Configuration
     ) -> dict[str, list[dict[str, Any]]]:
-        """Return the base's criteria about a recipient's columns that the request lacks."""
+        """Find the criteria of the base that a request omits, and report those that it weakens."""
         missing: dict[str, list[dict[str, Any]]] = {}
         for key, section in base.privacy.sections():
             criterion: Criterion = section.criterion()
@@ -553,7 +553,7 @@ class _Reading:
             return None
 
     def _demand(self, base: Configuration, recipients: Sequence[Recipient]) -> Demand:
-        """Return what has to hold for joint classes."""
+        """Return the k and the l that joint classes of recipients have to keep, and check them."""
         collusion = self.file.collusion
         smallest = min(recipient.configuration.privacy.k for recipient in recipients)
         k = smallest if collusion.k is None else collusion.k
@@ -586,7 +586,7 @@ class _Reading:
     def _partition(
         self, base: Configuration, recipients: Sequence[Recipient], demand: Demand
     ) -> Configuration | None:
-        """Return the configuration of the groups that no release divides."""
+        """Return the configuration of the base partition, whose groups no release divides."""
         published = {name for recipient in recipients for name in recipient.request.columns}
         columns = (published & set(base.quasi_identifiers)) | set(demand.diversity)
         document = self._restricted(sorted(columns), base)

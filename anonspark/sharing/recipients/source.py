@@ -85,7 +85,7 @@ class FrozenSource:
         return self.records.rows(*names, ATOM).map_batches(_WithoutAtom(names), schema)
 
     def strata(self, *, without_atom: bool = False) -> dict[int, int]:
-        """Count the records of each pattern, of all records or of those without an atom.
+        """Count the records of each pattern, among all records or those without an atom.
 
         One job with a shuffle of the different patterns. Raises DataError if there are more than
         :data:`MOST_PATTERNS`.
@@ -131,8 +131,7 @@ def freeze(engine: Engine, table: Table, freezing: FreezeRows, path: str) -> Fro
 def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str) -> str:
     """Return a fingerprint, equal for two sources about the same people. One job.
 
-    ``subject`` are the columns that identify people. Without any, only sources of one run are
-    equal.
+    ``subject`` are the columns that identify people. Without any, only two of one run are equal.
     """
     text = run_id
     if subject:
@@ -176,10 +175,10 @@ class _CountRepeated:
 def require_subjects(
     frozen: FrozenSource, subject: Sequence[str], record: Sequence[str] = ()
 ) -> None:
-    """Raise DataError unless every record has a person, and no person two equal records.
+    """Raise DataError if a record has no person, or a person has two equal records.
 
-    ``subject`` are the columns that identify people, ``record`` those that distinguish the records
-    of a person, or none if each has one. One shuffle of the keys.
+    ``subject`` are the columns that identify people, and ``record`` those that distinguish the
+    records of a person, or none if each has one. One shuffle of the keys.
     """
     counted = frozen.records.rows(SUBJECT).aggregate([SUBJECT], count="records")
     sizes = counted.map_batches(_CountRepeated(), _COUNTS).aggregate(["records"], sums=["subjects"])
@@ -240,6 +239,7 @@ class _Select:
     late: Reader | None = None
 
     def __call__(self, batches: Batches) -> Batches:
+        """Filter each batch by the patterns of its records, and restore names and types."""
         for batch in batches:
             patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
             selected = (patterns != 0) | (self.bit == EVERYBODY)
@@ -279,7 +279,7 @@ class OpenFrozen:
     def __call__(
         self, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
     ) -> FrozenInput:
-        """Open the records. Parameters as of :data:`anonspark.engine.protocol.OpenInput`."""
+        """Open the records, as an :data:`anonspark.engine.protocol.OpenInput`."""
         companions = {SUBJECT: SUBJECT} | ({ATOM: ATOM} if self.frozen.has_atoms else {})
         companions |= {PATTERN: PATTERN} if self.with_patterns else {}
         # The input may have columns of these names.
@@ -303,7 +303,7 @@ class OpenFrozen:
         return replace(opened, plans=plans)
 
     def _typed(self, opened: FrozenInput, late: Reader) -> FrozenInput:
-        """Return the records with types by the values of those that are given, and no others.
+        """Infer the types of texts from the values of the selected records, and no others.
 
         One job, two if recipients share the ranges of quasi-identifiers, and so their types. Raises
         DataError if a column has values of several kinds, or of one that cannot be published.
@@ -375,7 +375,7 @@ def read_source(
 ) -> FrozenSource:
     """Read the source of a plan once, and write the private copy to a new private directory.
 
-    ``key`` is that of the names of people, ``table`` the source, or None for what the base names.
+    ``key`` is that of the names of people, and ``table`` the source, or None for the base's input.
     One pass over the source that writes Parquet, and a shuffle of the names of people. Raises
     ConfigurationError or DataError.
     """
@@ -421,7 +421,7 @@ def require_rows(plan: Plan, rows: list[int]) -> None:
 
 
 def require_places(files: Files, plan: Plan) -> None:
-    """Raise ConfigurationError unless releases, ledger, source and staging lie apart."""
+    """Raise ConfigurationError unless releases, ledger, source and staging are apart."""
     paths = {
         f"recipients.{recipient.name}.output.path": recipient.configuration.output.path
         for recipient in plan.recipients

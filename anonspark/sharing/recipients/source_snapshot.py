@@ -84,7 +84,7 @@ class FreezeRows:
         return pa.schema([*fields, (SUBJECT, pa.binary()), (PATTERN, pa.int64())])
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the records of a task."""
+        """Yield the records of a task with subject and pattern, without blank rows."""
         first = _MOST_IN_TASK * task_number()
         listed = list(dict.fromkeys([*self.columns, *self.subject, *self.record]))
         for rows in map(batch_with_one_zero, batches):
@@ -105,7 +105,7 @@ class FreezeRows:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema(batch.schema))
 
     def _patterns(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Return the pattern of each record: who may have it."""
+        """Return the pattern of each record: the recipients whose conditions it meets."""
         columns: dict[tuple[str, pa.DataType | None], tuple[pa.Array, Flags]] = {}
         is_missing: dict[str, Flags] = {}
         patterns = np.zeros(len(batch), np.int64)
@@ -146,7 +146,7 @@ class FreezeRows:
         )
 
     def _subjects(self, batch: pa.RecordBatch, first: int) -> pa.Array:
-        """Return the key of each record: person and record, or the number of the record."""
+        """Return the key of each record: person and record, or its number without people."""
         if not self.subject:
             numbers = range(first, first + len(batch))
             return pa.array(
@@ -200,9 +200,9 @@ def plan_freezing(
     key: Key,
     record: Sequence[str] = (),
 ) -> FreezeRows:
-    """Check the columns of the input, and decide how they are read.
+    """Check the columns of the input, and decide how to read them.
 
-    ``configuration`` is that of all requested attributes, ``requests`` and ``names`` are in the
+    ``configuration`` is that of all requested attributes, and ``requests`` and ``names`` are in the
     order of the recipients. Raises DataError if a column is missing, or a condition does not fit
     its type.
     """

@@ -75,10 +75,10 @@ def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> Data
 def prepare_source(
     engine: Engine, configuration: Configuration, directory: str, source: ReleaseSource
 ) -> Snapshot:
-    """Stage the records of a release in a private directory, with the ranges that it is made with.
+    """Stage the records of a release in a private directory, with the ranges of the strategy.
 
-    As :func:`anonspark.pipeline.preparing.prepare`, over the private copy of the source. Raises
-    DataError if so many records are withheld that fewer than k are left.
+    Works as :func:`anonspark.pipeline.preparing.prepare`, over the private copy of the source.
+    Raises DataError if fewer than k records are left because others are withheld.
     """
     granted, k = source.rows_requested - source.rows_withheld, configuration.privacy.k
     if source.rows_withheld and granted < k:

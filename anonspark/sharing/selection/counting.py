@@ -54,12 +54,12 @@ def count_tables(
     drop_missing: bool,
     person: Person | None = None,
 ) -> list[Integers]:
-    """Count the records of every cell, int64 of shape (rows of the domain, classes) a candidate.
+    """Count the records of each row and class, int64 of shape (rows, classes) for each candidate.
 
     The counts are exact and must not leave the process. Records whose target is missing or not
     declared are left out, and with ``drop_missing`` those with a missing candidate. One job, with a
-    shuffle of the cells that each task counts. With a person one job before it that counts the
-    records, and a shuffle of their codes. No other columns are read.
+    shuffle of the cells that each task counts. With a person another job before it counts the
+    records, and their codes are shuffled. No other columns are read.
     """
     coding = _Coding(tuple(candidates), target, tuple(markers), drop_missing, person)
     cells = _count_cells(table.select(coding.columns), coding)
@@ -173,6 +173,7 @@ class _CodePeople:
     coding: _Coding
 
     def __call__(self, batches: Batches) -> Batches:
+        """Encode the records of persons as bytes of int32: the rows of the tables and the class."""
         person = self.coding.person
         if person is None:
             raise ValueError("no one has records")

@@ -64,19 +64,19 @@ def choose(
     below: Below,
     records_at_most: int | None = None,
 ) -> list[int]:
-    """Choose so many attributes, the best ones most likely: their indices in the order of choice.
+    """Choose ``count`` attributes by permute-and-flip, and return their indices as chosen.
 
-    ``tables`` are exact counts, whose scores are never published. ``epsilon`` is the loss of a
-    record over all choices, ``below`` the source of chance.
+    The best ones are the likeliest. ``tables`` are exact counts, so no score is published.
+    ``epsilon`` is the loss of a record over all choices, and ``below(n)`` draws from 0 to n - 1.
 
     >>> import random
     >>> tables = [np.array([[900, 0], [0, 900]]), np.array([[5, 4], [4, 5]])]
     >>> choose(tables, 1, Fraction(1), "gini", below=random.Random(1).randrange)
     [0]
     """
-    of_information = score == "information_gain"
+    by_information = score == "information_gain"
     scores = [
-        information_score(table, records_at_most) if of_information else gini_score(table)
+        information_score(table, records_at_most) if by_information else gini_score(table)
         for table in tables
     ]
     rate = epsilon / count / width_of(score, records_at_most)
@@ -93,11 +93,11 @@ def draw_cuts(counts: Integers, quantiles: int, epsilon: Fraction, below: Below)
     """Draw the rows at which bins of about equally many records begin, ascending.
 
     ``counts`` are exact numbers of records in the rows of a public grid, int64 of shape (rows,).
-    ``quantiles`` is the number of bins at most: there are fewer if a part of the grid has no row
-    left to cut at. ``epsilon`` is the loss of a record over all cuts, ``below`` the source of
-    chance. The middle quantile is drawn first, then those of both sides (Kaplan, Schnapp and
-    Stemmer 2022). A record is on one side of each cut, so it loses only once per level, not once
-    per cut.
+    ``quantiles`` is the largest number of bins: there are fewer if a part of the grid has no row
+    left to cut at. ``epsilon`` is the loss of a record over all cuts, and ``below(n)`` draws from 0
+    to n - 1. The middle quantile is drawn first, then those of both sides (Kaplan, Schnapp and
+    Stemmer 2022). A record is on one side of each cut, so it loses once per level, not once per
+    cut.
 
     >>> import random
     >>> counts = np.array([500, 500, 500, 500])
@@ -159,14 +159,8 @@ def rank(noisy: Sequence[Integers], scale: Fraction, score: Score) -> list[Ranke
     >>> [ranked.index for ranked in rank(tables, Fraction(1), "gini")]
     [1, 0]
     """
-    measure = (
-        chi_square if score == "chi_square" else _gini if score == "gini" else information_gain
-    )
+    measures = {"chi_square": chi_square, "gini": gini_score}
+    measure = measures.get(score, information_gain)
     scores = [float(measure(cleaned(table, float(scale)))) for table in noisy]
     order = sorted(range(len(noisy)), key=lambda index: (-scores[index], index))
     return [Ranked(index, scores[index]) for index in order]
-
-
-def _gini(counts: Integers) -> float:
-    """Return the Gini score as a float."""
-    return float(gini_score(counts))

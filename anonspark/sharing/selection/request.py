@@ -156,11 +156,11 @@ class Query:
 def open_query(
     engine: Engine, settings: SelectionSettings, table: Table | None = None
 ) -> tuple[Table, Query]:
-    """Open the table and return what is asked for of it. Of the data the schema alone is read.
+    """Open the table and resolve the domain of each attribute, from declarations and the schema.
 
-    ``table`` is None for what the configuration names. Raises ConfigurationError for errors in
-    declared domains, before the table is opened, and DataError if a column is missing, or of a type
-    that cannot be read as declared.
+    No record is read, because a domain must not depend on one. ``table`` is None to open the
+    configuration's input. Raises ConfigurationError for errors in declared domains, before the
+    table is opened, and DataError for a missing column or a type that a domain cannot hold.
     """
     names = [*settings.candidates, settings.selection.target]
     _require_used(settings, names)
@@ -177,8 +177,35 @@ def open_query(
         _require_no_folders(engine.files, configuration, [*names, settings.selection.person])
         with engine.reading(configuration.input.paths):
             table = engine.open_source(configuration, for_tasks=True, skips_malformed=True)
-    schema = table.schema
-    _require_columns(settings, schema, names)
+    _require_columns(settings, table.schema, names)
+    domains = _resolved_domains(settings, table.schema, names, declared)
+    candidates = [domains[name] for name in settings.candidates]
+    query = Query(settings, candidates, domains[settings.selection.target])
+    if (query.scale or 0) > _LARGEST_SCALE:
+        raise ConfigurationError(
+            "selection: the noise of a cell would be of a scale beyond all counts. Expected a "
+            "larger epsilon, fewer candidates, or fewer rows_per_person. Correct them"
+        )
+    if query.charged > _LARGE_EPSILON:
+        _LOGGER.warning(
+            "selection.epsilon: found %g (with tables_epsilon), which protects little: an answer "
+            "may be e^%g times as likely with a person as without. Expected at most %d",
+            *(query.charged, query.charged, _LARGE_EPSILON),
+        )
+    return table, query
+
+
+def _resolved_domains(
+    settings: SelectionSettings,
+    schema: pa.Schema,
+    names: Sequence[str],
+    declared: Mapping[str, Domain],
+) -> dict[str, Domain]:
+    """Return the domain of each attribute: the declared one, or false and true of a boolean.
+
+    Raises ConfigurationError for an attribute without a domain or domains that are too large, and
+    DataError for a column that its domain cannot hold.
+    """
     domains, problems = {}, []
     for name in names:
         if pa.types.is_boolean(schema.field(name).type) and not _comes_before(settings, name):
@@ -202,23 +229,7 @@ def open_query(
                 for name in mismatched
             )
         )
-    query = Query(
-        settings,
-        [domains[name] for name in settings.candidates],
-        domains[settings.selection.target],
-    )
-    if (query.scale or 0) > _LARGEST_SCALE:
-        raise ConfigurationError(
-            "selection: the noise of a cell would be of a scale beyond all counts. Expected a "
-            "larger epsilon, fewer candidates, or fewer rows_per_person. Correct them"
-        )
-    if query.charged > _LARGE_EPSILON:
-        _LOGGER.warning(
-            "selection.epsilon: found %g (with tables_epsilon), which protects little: an answer "
-            "may be e^%g times as likely with a person as without. Expected at most %d",
-            *(query.charged, query.charged, _LARGE_EPSILON),
-        )
-    return table, query
+    return domains
 
 
 def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
@@ -236,11 +247,10 @@ def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
 
 
 def _without_inference(configuration: Configuration) -> Configuration:
-    """Return how the table is opened so that no record decides how others are read.
+    """Configure the input so that no record decides how others are read.
 
-    Were types made of the values, one word among numbers would make texts of all of them, and move
-    every record into another row. Raises ConfigurationError if the format may have no types but
-    those.
+    If types were inferred, one word among numbers would make texts of all of them, and move every
+    record into another row. Raises ConfigurationError if the format always infers types.
     """
     source = configuration.input
     if source.format.lower() not in _FORMATS:
@@ -330,7 +340,7 @@ def _declared(settings: SelectionSettings, name: str, hierarchy: Hierarchy | Non
 
 
 def _of_hierarchy(name: str, hierarchy: Hierarchy, options: DomainOptions | None) -> Domain:
-    """Return the values of a hierarchy, or the groups of one of its levels, as rows."""
+    """Return a domain whose rows are the values of a hierarchy, or the groups of a level."""
     level = None if options is None else options.level
     if level is None:
         return Domain.of_values(name, hierarchy.leaves)
@@ -372,7 +382,7 @@ def _require_columns(settings: SelectionSettings, schema: pa.Schema, names: Sequ
 
 
 def _require_sizes(settings: SelectionSettings, domains: Mapping[str, Domain]) -> None:
-    """Raise ConfigurationError if there are too few classes, or too many rows or cells so far."""
+    """Raise ConfigurationError for too few classes, or too many rows or cells so far."""
     selection, target = settings.selection, domains.get(settings.selection.target)
     candidates = [domains[name] for name in settings.candidates if name in domains]
     problems = []

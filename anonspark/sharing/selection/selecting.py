@@ -94,11 +94,10 @@ def aside_of(output: str, run_id: str) -> str:
 
 @contextmanager
 def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
-    """Make a directory beside the output inside of a ``with`` block, before anything is charged.
+    """Make a directory next to the output for a ``with`` block, before anything is charged.
 
-    Each attempt writes into one of its own in there, so that two at once do not mix their files. It
-    is deleted at the end, once nothing is in it. Raises ConfigurationError if nothing can be
-    written there.
+    Each attempt writes into a subdirectory, so that two at once do not mix their files. The
+    directory is deleted at the end if it is empty. Raises ConfigurationError if it is not writable.
     """
     aside = aside_of(output, run_id)
     require_ours(files, "selection.output", aside, "private")
@@ -116,39 +115,39 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
 
 
 def publish_selection(
-    engine: Engine, query: Query, directories: tuple[str, str], entry: Entry, drawn: Drawn
+    engine: Engine, query: Query, aside: str, output: str, entry: Entry, drawn: Drawn
 ) -> Selection:
-    """Write a selection that is charged with an entry aside, and publish it by one rename.
+    """Write the files of a selection that was charged, and publish them by one rename.
 
-    ``directories`` are that of :func:`set_aside`, and the output. Raises PublishingError.
+    ``aside`` is the directory of :func:`set_aside`: the files are written into a subdirectory of
+    it, which the rename makes the output. Raises PublishingError.
     """
-    above, output = directories
-    aside, files = f"{above}/{entry.number}", engine.files
+    files, attempt = engine.files, f"{aside}/{entry.number}"
     document = _describe(query, entry, drawn)
     text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     try:
-        files.make_private_directory(aside)
-        _write_tables(engine, query, aside, drawn)
+        files.make_private_directory(attempt)
+        _write_tables(engine, query, attempt, drawn)
         configured = query.settings.configuration.attributes
         roles = {name: configured[name].role for name in document["attributes"]}
-        files.write_text(f"{aside}/attributes.yaml", configuration_yaml({"attributes": roles}))
-        files.write_text(f"{aside}/{SELECTION}", text)
-        files.sync_tree(aside)
-        _rename(files, aside, output, text)
+        files.write_text(f"{attempt}/attributes.yaml", configuration_yaml({"attributes": roles}))
+        files.write_text(f"{attempt}/{SELECTION}", text)
+        files.sync_tree(attempt)
+        _rename(files, attempt, output, text)
         # Also removes what killed attempts left.
-        files.delete(above)
+        files.delete(aside)
     except OSError as error:
         raise PublishingError(
             f"selection.output: the result could not be written to {output}. Entry {entry.number} "
             "of the ledger stays charged. Check permissions and free space"
         ) from error
     finally:
-        files.delete(aside)
+        files.delete(attempt)
     return Selection(document["attributes"], document, output)
 
 
 def _describe(query: Query, entry: Entry, drawn: Drawn) -> dict[str, Any]:
-    """Return the content of ``selection.json``."""
+    """Describe a selection in ``selection.json``: its result, settings, epsilon and guarantee."""
     selection, candidates = query.settings.selection, query.candidates
     bins = {domain.name: list(domain.edges) for domain in drawn.candidates}
     bins = {name: edges for name, edges in bins.items() if name in query.of_bins}
@@ -290,7 +289,7 @@ class Prospect:
 
 
 def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
-    """Return the cost of a selection. Of the data the schema alone is read."""
+    """Compute what a selection would cost and resolve, from the schema of the table alone."""
     require_places(engine.files, settings, of_files=True)
     _, query = open_query(engine, settings)
     selection, loss = settings.selection, query.of_a_record
@@ -327,13 +326,12 @@ def select(
 ) -> Selection:
     """Choose attributes under differential privacy, and write down what it cost.
 
-    A run without an id gets a random one. ``below`` is the source of chance: for real data none but
-    that of the operating system. ``table`` are the records, or None for what the configuration
-    names. One pass over the records, with a shuffle of the cells that tasks count. Counts and
-    scores leave the process in no form but with noise. Raises ConfigurationError if something is at
-    the output, a domain is not declared, or the budget is another, DataError if a column is
-    missing, or files cannot be read, and GuaranteeError if the limit would be exceeded: then
-    nothing was drawn.
+    A run without an id gets a random one. ``below`` is the source of chance: only that of the
+    operating system protects real data. ``table`` are the records, or None for the configuration's
+    input. One pass over the records, with a shuffle of the cells that tasks count. Counts and
+    scores leave the process only with noise. Raises ConfigurationError if the output exists, a
+    domain is not declared, or the budget is another one, DataError if a column is missing or files
+    cannot be read, and GuaranteeError if the limit would be exceeded: then nothing was drawn.
     """
     run_id = require_run_id(run_id or uuid.uuid4().hex[:12])
     files, selection = engine.files, settings.selection
@@ -355,13 +353,13 @@ def select(
             "settings": query.fingerprint(),
         }
         _warn_of_charges(budget, run_id)
-        # Before a record is read, so that nothing that becomes of the records is free, and the
-        # entry's time is none of theirs.
+        # Charged before a record is read: no failure is free, and the entry's time reveals nothing
+        # about the records.
         entry = charge(files, path, query.limit, query.charged, content)
         try:
             report_step(f"counting {query.cells:,} cells")
             drawn = _draw(query, _count(engine, query, opened), below)
-            return publish_selection(engine, query, (aside, output), entry, drawn)
+            return publish_selection(engine, query, aside, output, entry, drawn)
         except BaseException:
             _LOGGER.warning(
                 "run %s was charged (entry %s of the ledger) and left no result. The charge stays, "
@@ -405,7 +403,11 @@ def _warn_of_charges(budget: Budget | None, run_id: str) -> None:
 def _before(
     engine: Engine, settings: SelectionSettings, output: str, run_id: str
 ) -> Selection | None:
-    """Return what a run of the same name and settings has written, or None if nothing is there."""
+    """Return the selection that an earlier attempt of the same run has published, or None.
+
+    Also removes what an interrupted rename has left. Raises ConfigurationError if something else is
+    at the output.
+    """
     files, aside = engine.files, aside_of(output, run_id)
     if not files.exists(output):
         return None
@@ -439,7 +441,7 @@ def _read_selection(engine: Engine, path: str) -> dict[str, Any]:
 
 
 def _draw(query: Query, counts: Sequence[Integers], below: Below) -> Drawn:
-    """Draw bins, the choice, and the noisy tables that are published, with their ranks."""
+    """Draw everything random: bins, the choice, and the published noisy tables with their ranks."""
     selection = query.settings.selection
     scale = query.scale
     candidates, counts = _draw_bins(query, counts, below)

@@ -186,6 +186,7 @@ class SelectionOptions(Section):
     """Directory of the result."""
 
     def _problems(self) -> Iterator[Finding]:
+        """Find options that contradict each other, as those of another mechanism."""
         yield from _epsilon_problems("epsilon", self.epsilon)
         yield from _epsilon_problems("tables_epsilon", self.tables_epsilon, may_be_zero=True)
         if self.mechanism == "tables" and as_fraction(self.tables_epsilon):
@@ -260,7 +261,10 @@ def parse_selection(
     read: TextReader = read_local_text,
     problems: Sequence[str] = (),
 ) -> SelectionSettings:
-    """Check a configuration in memory. See :func:`load_selection`."""
+    """Check a selection and its configuration, and report all problems of both at once.
+
+    See :func:`load_selection`.
+    """
     listed = list(problems)
     document = dict(mapping)
     for assignment in parse_overrides(overrides, listed):
@@ -293,7 +297,7 @@ def parse_selection(
 
 
 def _candidates(configuration: Configuration, selection: SelectionOptions) -> tuple[str, ...]:
-    """Return the attributes to choose from."""
+    """Return the attributes to choose from, or raise ConfigurationError if some are unsuitable."""
     attributes, target = configuration.attributes, selection.target
     problems = []
     if target in configuration.identifiers:

@@ -76,13 +76,12 @@ class ByOriginal:
 def match_original(
     data: Table, claim: Claim, published: PublishedClasses, original: Table
 ) -> ByOriginal:
-    """Match a release with the table that it was made of.
+    """Match a release with the table that it was made of, by every measure that needs it.
 
-    The jobs of :func:`~anonspark.verification.attacks.truthfulness.measure_truthfulness`,
+    Runs the jobs of :func:`~anonspark.verification.attacks.truthfulness.measure_truthfulness`,
     :func:`~anonspark.verification.attacks.loss.measure_loss`,
-    :func:`~anonspark.verification.attacks.ends.measure_ends` and
-    :func:`~anonspark.verification.attacks.linkage.measure_linkage`, the last ones up to three
-    times.
+    :func:`~anonspark.verification.attacks.ends.measure_ends` and, up to three times,
+    :func:`~anonspark.verification.attacks.linkage.measure_linkage`.
     """
     # An original has no pseudonyms.
     as_they_came = set(data.schema.names).difference(claim.columns, claim.pseudonyms)
@@ -131,8 +130,8 @@ def _count_left_out(
 ) -> dict[str, Counter[str | None]]:
     """Count the values that the original has beyond the release, if the release lists them.
 
-    By attribute, of the texts of :data:`~anonspark.release.layout.LEFT_OUT`. Attributes of another
-    type in the original are left out.
+    The result has counts of the texts of :data:`~anonspark.release.layout.LEFT_OUT` by attribute.
+    Attributes of another type in the original are left out.
     """
     data, stated = labels.data, claim.left_out.values
     if stated is None or claim.statements is None:
@@ -160,9 +159,8 @@ def _count_left_out(
 def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[str, Linkage]:
     """Link records for an attacker who also knows values that are published unchanged.
 
-    Candidates have these values, too: a hash of them is one more quasi-identifier, each of whose
-    published values is itself. One linkage is of all insensitive attributes, one of the sensitive
-    ones, too.
+    A hash of these values is one more quasi-identifier, so candidates have them as well. Links once
+    by all insensitive attributes, and once also by the sensitive ones.
     """
     data = labels.data
     shared = set(original.schema.names).difference(claim.columns, claim.pseudonyms)
@@ -235,7 +233,7 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:
-    """Report the findings of truthfulness and attacks, without values of the data.
+    """List what is untrue and which attacks succeed, without values of the data.
 
     >>> from anonspark.verification.attacks.linkage import Linkage
     >>> broken_attacks(None, {"original": Linkage(9, 9, 0, 5, 0, 0, k=5)})
@@ -269,7 +267,7 @@ def attack(
     original: Table | None,
     population: Table | None,
 ) -> tuple[Verification, ByOriginal | None]:
-    """Add to a proof what other tables show: presence, matching, and the risk by a population.
+    """Add to a proof what other tables reveal: presence, a match, and the risk in a population.
 
     Also return the match with the original, or None without an original.
     """

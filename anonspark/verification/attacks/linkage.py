@@ -65,11 +65,11 @@ def measure_linkage(
 ) -> Linkage:
     """Count, for each record of a table, the published records that it may be.
 
-    ``labels`` has no attributes that the attacker does not know. The table is the originals, or
-    what an attacker knows of a population. Numbers and times are compared by value, whatever types
-    the tables have, texts exactly, without blanks at their ends. ``subject`` is what messages call
-    it. Raises ConfigurationError if the release publishes means, DataError if labels cannot be
-    read, or the table lacks columns or has unreadable values, and
+    ``labels`` only has attributes that the attacker knows. The table holds the originals, or what
+    an attacker knows of a population, and messages call it ``subject``. Numbers and times are
+    compared by value, whatever their types, and texts exactly, without blanks at their ends. Raises
+    ConfigurationError if the release publishes means, DataError if labels cannot be read, or the
+    table lacks columns or has unreadable values, and
     :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes overlap
     too much.
 

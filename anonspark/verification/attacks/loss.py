@@ -44,10 +44,10 @@ def measure_loss(
     *,
     drops_missing: bool = False,
 ) -> Loss:
-    """Measure a release beside the table that it was made of.
+    """Measure the loss of a release against the ranges of the table that it was made of.
 
-    ``rows`` are the records of the original without those that were not to be published. One pass
-    over the original if all attributes are measured, and the classes of the labels, or above
+    ``rows`` are the records of the original without those that were not to be published. If all
+    attributes are ranges, one pass over the original, and the classes of the labels, or above
     1,000,000 the different labels of each attribute. Raises DataError if labels cannot be read, or
     the original cannot be compared with them.
     """
@@ -99,7 +99,7 @@ def _exact(value: pa.Scalar) -> Fraction:
 def _share(region: OrderedRegion, lowest: Number, highest: Number) -> float:
     """Return the share of a range that a region covers, in [0, 1].
 
-    Ends are subtracted exactly: as floats those of large numbers would be equal.
+    Ends are subtracted exactly, because large numbers may be equal as floats.
 
     >>> from anonspark.labels.regions import Interval
     >>> _share(OrderedRegion((Interval(20, 30),), missing=False), 0, 100)

@@ -85,18 +85,18 @@ def measure_presence(
 ) -> Presence:
     """Bound the probability that each record of a population is in a release.
 
-    ``lower`` and ``upper`` are delta_min and delta_max in [0, 1], both allowed. Numbers and times
-    are compared by value, whatever types the tables have, texts exactly, without blanks at their
-    ends. Raises ConfigurationError if the release publishes means, DataError if labels cannot be
-    read, or the population lacks columns or has unreadable values, and
+    ``lower`` and ``upper`` are delta_min and delta_max in [0, 1], both included. Numbers and times
+    are compared by value, whatever their types, and texts exactly, without blanks at their ends.
+    Raises ConfigurationError if the release publishes means, DataError if labels cannot be read, or
+    the population lacks columns or has unreadable values, and
     :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes overlap
     too much.
 
     Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
     the population's quasi-identifiers, with one shuffle of a count a class and task. The published
     classes and their counts are collected. They and their tree go to every task. No record of the
-    population reaches the driver. A record takes time in proportion to the logarithm of the classes
-    and to the regions that hold it.
+    population reaches the driver. Time for a record grows with the logarithm of the classes and
+    with the regions that hold it.
     """
     rows, in_several, region_counts = _count(labels, population)
     sizes, counts = region_counts.released, region_counts.population
@@ -193,7 +193,7 @@ def measure_delta_presence(
 
 
 def broken_presence(presence: Presence, options: DeltaPresence) -> list[str]:
-    """Report how a release violates delta-presence, without values of the data."""
+    """List how a release violates delta-presence, without values of the data."""
     if presence.classes_not_covered:
         return [
             f"{_SECTION}.population: {presence.classes_not_covered:,} of {presence.classes:,} "
@@ -203,9 +203,8 @@ def broken_presence(presence: Presence, options: DeltaPresence) -> list[str]:
     if presence.out_of_bounds:
         return [
             f"{_SECTION}: for {presence.out_of_bounds:,} of {presence.population:,} records of the "
-            f"population the probability to be in the release is out of bounds, or unknown "
-            f"because labels overlap. It is "
-            f"{presence.smallest:.4g} to {presence.largest:.4g}, expected {options.min:g} to "
-            f"{options.max:g}. The release must not be used"
+            "population the probability to be in the release is out of bounds, or unknown because "
+            f"labels overlap. It is {presence.smallest:.4g} to {presence.largest:.4g}, expected "
+            f"{options.min:g} to {options.max:g}. The release must not be used"
         ]
     return []

@@ -104,7 +104,7 @@ class Truthfulness:
         return max(self.surplus, self.without_original, self.unmatched_published)
 
     def describe(self) -> list[str]:
-        """Return one sentence a kind of violation, none for a release that holds."""
+        """Describe each kind of violation in a sentence. A release that holds has none."""
         sentences = []
         for name, text in _VIOLATIONS.items():
             of_originals = name in ("missing", "without_counterpart", "unmatched")
@@ -146,14 +146,14 @@ def measure_truthfulness(
     drops_missing: bool = False,
     left_out: int = 0,
 ) -> Truthfulness:
-    """Look for a counterpart of its own for every published record and every original.
+    """Pair published records with originals, so that each has a separate counterpart.
 
     ``payload`` are the columns that are published unchanged. The original's values are cast to the
-    type of the release, and a value that this would change is equal to no published one.
-    Quasi-identifiers are compared by value, whatever types the tables have, texts exactly, without
-    blanks at their ends. ``left_out`` originals may be without a counterpart. Raises
-    ConfigurationError if the release publishes means, DataError if labels or values cannot be read,
-    or columns lack or cannot be compared, and
+    type of the release, and a value that the cast would change equals no published one.
+    Quasi-identifiers are compared by value, whatever their types, and texts exactly, without blanks
+    at their ends. ``left_out`` originals may be without a counterpart. Raises ConfigurationError if
+    the release publishes means, DataError if labels or values cannot be read, or columns are
+    missing or cannot be compared, and
     :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes overlap
     too much.
 
@@ -162,10 +162,10 @@ def measure_truthfulness(
     for each possible pair of its largest payload. More than 1,000,000 originals of one payload are
     divided among tasks. Time grows at worst with the pairs of a payload times the square root of
     its originals. No record reaches the driver. More than 1,000,000 classes do not travel to every
-    task: a task reads the labels of its groups, and parts of a common payload are leaves
+    task: a task reads the labels of its groups, and a common payload is divided into leaves
     (:class:`~anonspark.labels.region_matching.RegionReader`).
 
-    Payloads are compared by hashes of 64 bits: two are confused with a probability of 2^-64.
+    Payloads are compared by hashes of 64 bits. Two collide with a probability of 2^-64.
     """
     release, attributes = labels.data, labels.attributes
     names = [attribute.name for attribute in attributes]
@@ -186,8 +186,8 @@ def measure_truthfulness(
     originals, common = _count_payloads(prepared.records, attributes)
     search = None if reader.leaves else reader.search(labels.classes)
     matching = _MatchRecords(reader, labels.classes["key"].to_numpy(), search)
-    limit = max(originals, labels.records)
-    figures = _match(prepared.records, published, matching, common, limit)
+    most_records = max(originals, labels.records)
+    figures = _match(prepared.records, published, matching, common, most_records)
     return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
@@ -225,7 +225,7 @@ def _require_comparable(
 def _count_payloads(
     records: Table, attributes: Sequence[PublishedAttribute]
 ) -> tuple[int, dict[int, int]]:
-    """Return the number of originals, and those of each payload that has too many for one task."""
+    """Count the originals, and those of each payload that has too many for one task."""
     names = ["payload", "originals", *(f"unreadable_{index}" for index in range(len(attributes)))]
     schema = _integers(names)
     counted = (
@@ -305,12 +305,14 @@ def _match(
     published: Table,
     matching: _MatchRecords,
     common: Mapping[int, int],
-    limit: int,
+    most_records: int,
 ) -> dict[str, int]:
-    """Return the figures of :class:`Truthfulness`, of at most ``limit`` records on either side.
+    """Match originals and published records, payload by payload, and sum up :class:`Truthfulness`.
 
-    Groups that one task can hold are part -1. The originals of all others are divided by their
-    leaves and their content, and every part gets the published counts of its leaf.
+    ``common`` counts the originals of each payload that one task cannot hold. These are divided
+    among tasks by leaf and content, and each part gets the published counts of its leaf. Any other
+    payload stays whole, as part -1. ``most_records``, the larger of both sides, only sets the
+    number of tasks.
     """
     reader = matching.reader
     leaves = 1 if reader.leaves is None else reader.leaves.classes
@@ -321,7 +323,7 @@ def _match(
     schema = joint_schema(published, originals, pa.field("part", pa.int64()))
     share = partial(_share_out, reader, parts, schema)
     both = originals.map_batches(share, schema).union(published.map_batches(share, schema))
-    tasks = max(1, -(-limit // _TASK_RECORDS))
+    tasks = max(1, -(-most_records // _TASK_RECORDS))
     groups = (
         both.group([_PAYLOAD, "part"], tasks)
         .map_batches(matching, _ROWS)
@@ -376,9 +378,9 @@ class _AddMatching:
 def _share_out(
     reader: RegionReader, parts: Mapping[int, int], schema: pa.Schema, batches: Batches
 ) -> Batches:
-    """Yield each original with its part, and published counts for every part of their leaves.
+    """Send each original to its part, and published counts to every part of their leaves.
 
-    ``parts`` are, of each common payload, the parts of a leaf. All others are part -1.
+    ``parts`` has the number of parts of a leaf for each common payload. All others are part -1.
     """
     for batch in batches:
         payloads = batch.column(_PAYLOAD).to_numpy()
@@ -388,16 +390,18 @@ def _share_out(
         rows = leaves = np.zeros(0, np.int64)
         if numbers.any():
             rows, leaves = reader.leaves_of(batch)
-        times = numbers[rows]
+        shares = numbers[rows]
         if _CONTENT in batch.schema.names:
-            copies = np.flatnonzero(times)
-            within = batch.column(_CONTENT).to_numpy()[rows[copies]] % times[copies]
+            copies = np.flatnonzero(shares)
+            offset = batch.column(_CONTENT).to_numpy()[rows[copies]] % shares[copies]
         else:
-            copies = np.repeat(np.arange(len(rows)), times)
-            within = np.arange(len(copies)) - (np.cumsum(times) - times)[copies]
-        alone = np.flatnonzero(numbers == 0)
-        part = np.concatenate([np.full(len(alone), -1), leaves[copies] * times[copies] + within])
-        yield taken(batch, np.concatenate([alone, rows[copies]]), schema, "part", part)
+            copies = np.repeat(np.arange(len(rows)), shares)
+            offset = np.arange(len(copies)) - (np.cumsum(shares) - shares)[copies]
+        undivided = np.flatnonzero(numbers == 0)
+        part = np.concatenate(
+            [np.full(len(undivided), -1), leaves[copies] * shares[copies] + offset]
+        )
+        yield taken(batch, np.concatenate([undivided, rows[copies]]), schema, "part", part)
 
 
 @dataclass(frozen=True)
@@ -409,7 +413,7 @@ class _MatchRecords:
     search: RegionSearch | None
 
     def __call__(self, batches: Batches) -> Batches:
-        """Match the groups of all batches."""
+        """Match the groups of all batches of a task."""
         received = [batch for batch in batches if batch.num_rows]
         if not received:
             return
@@ -444,10 +448,10 @@ class _MatchRecords:
         originals: tuple[Integers, Codes],
         places: tuple[Integers, Integers, pa.Table],
     ) -> Batches:
-        """Match the originals and places of groups, in whose order both are.
+        """Match originals with places, a class in a group each, both in the order of the groups.
 
-        Yields the sums of the groups that are here as a whole, and of parts of the others what
-        each place holds and how many originals have a place.
+        Yields the sums of groups that are complete here. For parts of other groups it yields what
+        each place holds, and how many originals have a place.
         """
         group_of_original, codes = originals
         group_of_place, regions, published = places
@@ -465,20 +469,20 @@ class _MatchRecords:
             np.bincount(group_of_place, weights, len(groups)).astype(np.int64)
             for weights in (records, np.maximum(records - held, 0))
         )
-        alone = groups["part"].to_numpy() < 0
-        exact = alone & (matched >= 0)
-        shared_places = ~alone[group_of_place]
+        is_complete = groups["part"].to_numpy() < 0
+        exact = is_complete & (matched >= 0)
+        shared_places = ~is_complete[group_of_place]
         yield from (
             _batch(
-                published=records_of_group[alone].sum(),
-                missing=np.maximum(sizes - records_of_group, 0)[alone].sum(),
-                surplus=np.maximum(records_of_group - sizes, 0)[alone].sum(),
+                published=records_of_group[is_complete].sum(),
+                missing=np.maximum(sizes - records_of_group, 0)[is_complete].sum(),
+                surplus=np.maximum(records_of_group - sizes, 0)[is_complete].sum(),
                 without_counterpart=without.sum(),
-                without_original=excess[alone].sum(),
+                without_original=excess[is_complete].sum(),
                 matched=matched[exact].sum(),
                 unmatched=(sizes - matched)[exact].sum(),
                 unmatched_published=(records_of_group - matched)[exact].sum(),
-                not_proven=sizes[alone & ~exact].sum(),
+                not_proven=sizes[is_complete & ~exact].sum(),
             ),
             _batch(
                 payload=published[_PAYLOAD].to_numpy()[shared_places],
@@ -487,9 +491,9 @@ class _MatchRecords:
                 held=held[shared_places],
             ),
             _batch(
-                payload=groups[_PAYLOAD].to_numpy()[~alone],
-                originals=sizes[~alone],
-                choosing=choosing[~alone],
+                payload=groups[_PAYLOAD].to_numpy()[~is_complete],
+                originals=sizes[~is_complete],
+                choosing=choosing[~is_complete],
             ),
         )
 

@@ -121,15 +121,15 @@ def claim_of_manifest(
     matched: bool,
     replaced: Collection[str] = (),
 ) -> Claim:
-    """Return what the manifest of a release promises.
+    """Return what the manifest of a release promises, after a check of its files.
 
-    Its files are listed and read, and the statements in them:
+    They are listed and read, and the statements in them:
     :func:`~anonspark.verification.proof.release_files.audit_release_files`,
-    :func:`~anonspark.verification.claims.statements.read_statements`. ``matched`` says whether
-    records will be matched with the release, which takes all hierarchies. ``replaced`` are files
-    that the caller writes again, whatever they are now: those of a stopped report. Raises
-    GuaranteeError if the manifest is damaged or states what cannot be, and ConfigurationError if a
-    hierarchy that is needed cannot be read.
+    :func:`~anonspark.verification.claims.statements.read_statements`. With ``matched`` records will
+    be matched with the release, which takes all hierarchies. ``replaced`` are files that the caller
+    writes again, such as those of a stopped report. Raises GuaranteeError if the manifest is
+    damaged or contradicts itself, and ConfigurationError if a hierarchy that is needed cannot be
+    read.
     """
     # Imported late, because a run does not need it.
     from anonspark.verification.claims.statements import read_statements
@@ -168,10 +168,10 @@ def claim_of_manifest(
 def claim_of_description(
     engine: Engine, manifest: Manifest, *, matched: bool, where: str = MANIFEST
 ) -> Claim:
-    """Return what a manifest promises of records, without its figures and files.
+    """Return what a manifest promises about records, without its figures and files.
 
-    The manifest may be that of a release that is being made. Parameters and errors are those of
-    :func:`claim_of_manifest`, ``where`` is what messages call the manifest.
+    The release may still be in the making. Parameters and errors are those of
+    :func:`claim_of_manifest`, and ``where`` names the manifest in messages.
     """
     configured = manifest.configuration
     try:
@@ -239,8 +239,8 @@ def claim_of_configuration(
 ) -> Claim:
     """Return what a configuration requires of a release with some columns.
 
-    Labels are read as the manifest promises, if there is one. Raises DataError if columns lack, and
-    ConfigurationError if a hierarchy that is needed cannot be read.
+    Labels are read as the manifest promises, if there is one. Raises DataError if columns are
+    missing, and ConfigurationError if a hierarchy that is needed cannot be read.
     """
     attributes = configuration.model_dump(mode="json")["attributes"]
     pseudonyms = configuration.output.pseudonyms.values()
@@ -280,7 +280,7 @@ def _requirements(
     matched: bool,
     agreed: Mapping[str, str] | None = None,
 ) -> Requirements:
-    """Return what configured attributes and privacy ask for."""
+    """Derive requirements from configured attributes and privacy."""
     sensitive = _with_role(attributes, "sensitive")
     as_they_came = sensitive + _with_role(attributes, "insensitive")
     names = _with_role(attributes, "quasi_identifier")
@@ -327,7 +327,7 @@ def _hierarchies(
     matched: bool,
     agreed: Mapping[str, str] | None = None,
 ) -> dict[str, Hierarchy]:
-    """Read the hierarchies that are needed: their files may have stayed where the run was."""
+    """Read only the hierarchies that are needed. Others may have stayed where the run was."""
     kinds = ((criterion.attribute, criterion.kind) for criterion in privacy.criteria)
     by_hierarchy = {attribute for attribute, kind in kinds if kind == "hierarchical distance"}
     matched = matched or privacy.delta_presence is not None

@@ -51,10 +51,11 @@ NOTHING_LEFT_OUT = LeftOut()
 
 
 def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
-    """Read what a release publishes about the records that it leaves out.
+    """Read what a release publishes about the records that it leaves out, and check their number.
 
-    One job, which collects the values. Read of the manifest are ``published.rows``,
-    ``published.rows_left_out`` and ``published.sensitive_values``.
+    One job, which collects the sensitive values of the records, if they are published: of each
+    attribute as many as the manifest says were left out, else the result has a failure. The rest is
+    read from ``published`` of the manifest. Raises GuaranteeError if the file has other columns.
     """
     published = manifest.published
     # Null if they are fewer than k.
@@ -78,8 +79,8 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
                 f"{path}: found another number of records than the {rows:,} that the manifest says "
                 "were left out. Restore the release or publish it again",
             )
-    # Without their sensitive values, the distribution of the whole input is known but for the
-    # share of the records left out, and their own values may be further ones.
+    # Of an attribute whose values they do not publish, the distribution in the whole input may
+    # differ from the published one by their share, and have values that only they have.
     share = rows / max(rows + int(published.get("rows", 0)), 1)
     uncertainty = {
         name: Uncertainty(share, int(number))
@@ -92,8 +93,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
 def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
     """Return counted values of a sensitive attribute as ``left_out`` of a release has them.
 
-    ``counted`` has the columns ``value`` and ``records``. Days and microseconds become whole
-    numbers.
+    ``counted`` has the columns ``value`` and ``records``. Days and microseconds become integers.
 
     >>> left_out_texts("born", pa.table({"value": [1, None], "records": [3, 1]})).to_pylist()[0]
     {'attribute': 'born', 'value': '1', 'records': 3}
@@ -119,7 +119,7 @@ def count_texts(values: pa.Table) -> Counter[str | None]:
 
 
 def listed_values(left_out: pa.Table, data_type: pa.DataType) -> pa.ChunkedArray:
-    """Return the published values of records left out, in the type of their column.
+    """Convert the published texts of left-out values to the type of their column.
 
     >>> listed_values(pa.table({"value": ["1", "-0.0"]}), pa.float64()).to_pylist()
     [1.0, 0.0]

@@ -77,17 +77,17 @@ def required_roles(roles: Roles, document: str | None) -> Roles | None:
         return None
     if document is not None:
         raise ConfigurationError(
-            f"{', '.join(roles.options)}: found together with {document}, which says the same. "
+            f"{', '.join(roles.options)}: found together with {document}, which sets them. "
             "Leave one of the two out"
         )
     return roles
 
 
 def claim_of_roles(roles: Roles, schema: pa.Schema) -> Claim:
-    """Return what is required of a table of another tool.
+    """Return what the roles of its columns require of a table of another tool.
 
-    Raises ConfigurationError if no quasi-identifier is named, or something that is no requirement,
-    and DataError if the table lacks columns.
+    Raises ConfigurationError if no quasi-identifier is named, or a value cannot be required, and
+    DataError if the table lacks columns.
 
     >>> schema = pa.schema([("age", pa.int64()), ("pay", pa.int64())])
     >>> claim_of_roles(Roles(("age",)), schema).as_they_came
@@ -128,7 +128,7 @@ def claim_of_roles(roles: Roles, schema: pa.Schema) -> Claim:
 
 
 def _problems(roles: Roles) -> Sequence[str]:
-    """Return what is no requirement, one sentence each.
+    """List what cannot be required, one sentence each.
 
     >>> _problems(Roles(("age",), k=1))[0][:10]
     'k: found 1'
@@ -180,11 +180,10 @@ class _Suppressed:
 
 
 def leave_out_suppressed(data: Table, claim: Claim, roles: Roles | None) -> tuple[Table, Claim]:
-    """Move suppressed records of another tool's table into what the claim knows to be left out.
+    """Take the suppressed records out of another tool's table, and note them in its claim.
 
-    Return the other records and the new claim: both unchanged if no text stands for suppressed
-    values. One job, and one for each sensitive attribute, whose different suppressed values are
-    collected.
+    Returns the other records and the new claim, both unchanged if no text stands for suppressed
+    values. One job, and one for each sensitive attribute, whose suppressed values are collected.
     """
     if roles is None or roles.suppressed is None:
         return data, claim

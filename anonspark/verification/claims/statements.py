@@ -167,10 +167,10 @@ class Statements:
         ]
 
     def miscounted(self, proof: Verification, claim: Claim, columns: Sequence[str]) -> list[str]:
-        """Report differences from the counts in the files, one sentence each.
+        """List differences between the manifest and the counts in the files, one sentence each.
 
-        ``claim`` is what was required: where that is more than the manifest promises, no statement
-        has figures of it. ``columns`` are those of the records.
+        ``claim`` is what was required: figures of requirements that the manifest does not promise
+        are not compared. ``columns`` are those of the records.
         """
         published = proof.published
         values = {measured.attribute: measured.values for measured in proof.sensitive}
@@ -216,10 +216,10 @@ class Statements:
         )
 
     def mismeasured(self, proof: Verification, rows: int) -> list[str]:
-        """Report differences from the measures with the original, one sentence each.
+        """List differences between the manifest and measures with the original, one sentence each.
 
-        ``rows`` are the records of the original. Its columns refute nothing: a table with fewer
-        columns, or with structs as they came, has the same records.
+        ``rows`` are the records of the original. Its columns are not compared, because a table with
+        fewer columns, or with unchanged structs, has the same records.
         """
         published, loss = proof.published, proof.loss
         summary = self.manifest["summary"]
@@ -251,7 +251,7 @@ class Statements:
     def compare_left_out(
         self, left_out: pa.Table | None, measured: Mapping[str, Counter[str | None]]
     ) -> list[str]:
-        """Report values of records left out that are not those of the original."""
+        """List attributes whose left-out values are not those that the original has in addition."""
         if left_out is None or self.manifest.get("recipient"):
             return []
         stated = {
@@ -286,7 +286,7 @@ class Statements:
 
     @property
     def unproven(self) -> list[str]:
-        """The claims: a closed list, in order."""
+        """List the claims that no record proves, sorted."""
         is_union = "parts" in self.manifest
         sections = ("chosen_model", "coding", "drift", "gates", "input_version", "recipient")
         absent = {key for key in (*sections, "parts") if not self.manifest.get(key)}
@@ -341,7 +341,7 @@ class Statements:
             )
 
     def _of_published(self) -> Iterator[Statement]:
-        """Compare columns and roles with what was configured: classes are formed by them."""
+        """Compare columns and roles with the configuration, because they decide the classes."""
         configured, stated = self.manifest["configuration"], self.manifest["published"]
         described, criteria = stated["quasi_identifiers"], self.privacy.criteria
         distances = {criterion.attribute for criterion in criteria if criterion.is_distance}
@@ -366,7 +366,7 @@ class Statements:
         return _entries("published", compared, expected)
 
     def _of_tables(self) -> Iterator[Statement]:
-        """Check texts, and figures that a run hides: numbers alone are claims."""
+        """Check texts in tables, and that hidden figures are null. Numbers alone are claims."""
         self.claimed.add(_TYPES)
         if any(file["path"].startswith(f"{LEFT_OUT}/") for file in self.manifest["files"]):
             self.claimed.add(LEFT_OUT)
@@ -488,10 +488,10 @@ class Statements:
         yield from self._of_rows("attributes", rows_of)
 
     def _of_classes(self, published: PublishedClasses) -> tuple[dict[str, object], Sequence[Row]]:
-        """Return the figures that classes show, of the release and of each attribute.
+        """Return the figures of the release, and of each attribute, that its classes show.
 
-        Records that were left out show nothing. Nor do classes of equal labels show which of them
-        the run divided.
+        Records that were left out show nothing, and classes with equal labels do not show which of
+        them the run divided.
         """
         if self.classes is None or published.labels is None or self.labels is None:
             return {}, []
@@ -541,7 +541,7 @@ class Statements:
         presence: Presence | None,
         weights: tuple[Sizes, Floats] | None,
     ) -> Iterator[Statement]:
-        """Compare the risk of the release. That of rounds is claimed."""
+        """Compare the risk of the release. The risk of rounds is only claimed."""
         claims: Row = dict.fromkeys((figure.name for figure in RISK), CLAIMED)
         population = (
             None if presence is None else (presence.counts.released, presence.counts.population)
@@ -631,9 +631,9 @@ def read_statements(
 ) -> Statements:
     """Read the metrics of a release.
 
-    ``privacy`` and ``risk`` are those of the manifest, ``hierarchies`` those of files that could be
-    read: labels of others are not known. Small tables are read by the driver. One pass over the
-    table of classes with a small shuffle
+    ``privacy`` and ``risk`` are those of the manifest, and ``hierarchies`` those whose files could
+    be read: labels of others are unknown. The driver reads small tables. One pass over the table of
+    classes with a small shuffle
     (:func:`~anonspark.verification.proof.class_table.read_class_table`).
     """
     tables: dict[str, list[Row]] = {}
@@ -662,7 +662,7 @@ def read_statements(
 
 
 def class_labels(manifest: Row, hierarchies: Mapping[str, Hierarchy]) -> ClassLabels | None:
-    """Return how the labels of a release are read, or None if a type of the manifest is none."""
+    """Return how to read the labels of a release, or None if the manifest has an unknown type."""
     described = manifest["published"]["quasi_identifiers"]
     has_missing_label = manifest["configuration"].get("missing", "drop") == "category"
     readers = []
@@ -722,7 +722,7 @@ def compare(
     where: str,
     matched: tuple[ByOriginal, pa.Schema] | None,
 ) -> Verification:
-    """Add to a proof the statements that are wrong, and the list of those that no record shows."""
+    """Add wrong statements to a proof as failures, and list those that no record proves."""
     failures = [*proof.failures, *_odd_pseudonyms(data, claim, where)]
     if proof.published.fingerprint != statements.manifest["fingerprints"]["output"]:
         failures.append(

@@ -146,7 +146,7 @@ class _ReadClasses:
     run_id: str
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield a row a size of each batch."""
+        """Sum the classes of each batch by size: their number, faults, and hashes of labels."""
         for batch in batches:
             sizes = batch.column("size").fill_null(0).to_numpy()
             ends = [

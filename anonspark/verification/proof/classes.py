@@ -61,11 +61,11 @@ def count_published_classes(
 ) -> PublishedClasses:
     """Count the classes of published records, by the columns of quasi-identifiers.
 
-    Classes with only one value of ``attributes`` are counted, too, where missing is one more value.
-    Values are compared by 64-bit hashes, of which a class needs the smallest and the largest alone,
-    however many values it has. ``labels`` say how the labels of these columns are read, each
-    different one of a batch of classes once. Of the columns ``counted`` it is counted how many
-    values occur how often, of those whose hash is a multiple of ``divisor``, a power of two.
+    Also counts classes with only one value of each of ``attributes``, where missing is a value.
+    Values are compared by 64-bit hashes, of which a class only needs the smallest and the largest.
+    ``labels`` reads the labels of these columns, each different one of a batch of classes once. For
+    the columns ``counted`` it also counts how many values occur how often, among those whose hash
+    is a multiple of ``divisor``, a power of two.
 
     One job. One shuffle of one row a class and task, and a value and task, and one of a row a size
     and task. Nothing but the files is trusted.
@@ -170,7 +170,7 @@ class _Rows:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the rows of each batch."""
+        """Yield a row for each record and for each counted value, with the hashes of its class."""
         for batch in batches:
             hashed = {
                 name: HashedValues.of(batch.column(name))

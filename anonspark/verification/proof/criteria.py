@@ -47,8 +47,7 @@ class MeasuredCriterion:
     """The figure of a release for a criterion, and the classes and records that violate it.
 
     ``measured`` is the figure of the worst class: its different values, the exponential of its
-    entropy, its c (which has to be smaller than the criterion's), its largest share, or its
-    distance.
+    entropy, its c (to be smaller than the criterion's), its largest share, or its distance.
     """
 
     criterion: Criterion
@@ -121,9 +120,9 @@ class MeasureClasses:
 def worst_classes(
     criteria: Sequence[Criterion], measured: Sequence[tuple[Figures, Flags]], records: Integers
 ) -> pa.RecordBatch:
-    """Return the figure of the worst class for each criterion, and what violates it.
+    """Return the figure of the worst class for each criterion, and the number of violations.
 
-    ``measured`` has, for each criterion, the arrays of :func:`measure_classes`, and ``records`` is
+    ``measured`` has the arrays of :func:`measure_classes` for each criterion, and ``records`` is
     int64 of shape (classes,).
 
     >>> criterion = Criterion("pay", "distinct", 2)
@@ -241,11 +240,10 @@ def satisfies(criterion: Criterion, figures: Figures, shift: float = 0.0) -> Fla
 def values_of_classes(
     data: Table, quasi_identifiers: Sequence[str], attribute: str, holder: str | None = None
 ) -> Table:
-    """Return the values of a sensitive attribute in each class, and how often each occurs. Lazy.
+    """List the values of a sensitive attribute in each class, and how often each occurs. Lazy.
 
-    A row a class: the lists ``value`` and ``count``, which hold a list of each batch that has
-    records of the class, and ``holder`` if that column, one of those that form classes, is given.
-    One shuffle of a row a class and batch.
+    A row a class has the lists ``value`` and ``count``, with a list for each batch that has records
+    of the class, and ``holder`` if given, a column that forms classes. One shuffle of these rows.
     """
     by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
     records = data.select({**by, "value": attribute})
@@ -276,7 +274,7 @@ class _ListValues:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield a row a class of each batch."""
+        """Yield a row for each class of a batch, with lists of its values and their counts."""
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -303,15 +301,15 @@ def measure_criteria(
     uncertainty: Mapping[str, Uncertainty] | None = None,
     holders: Holders | None = None,
 ) -> list[MeasuredCriterion]:
-    """Measure what a release has of criteria beyond k, in the order of ``asked``.
+    """Measure criteria beyond k on all classes, in the order of ``asked``.
 
     ``asked`` pairs criteria with the values of the whole input. ``uncertainty`` is that of
-    attributes whose distribution in the whole input is not known: a distance then holds if the
-    release does not show the opposite. ``holders`` are those of a union, of one attribute: each
-    class is then measured against the distribution of its holder.
+    attributes whose distribution in the whole input is unknown: a distance then holds unless the
+    release proves the opposite. ``holders`` are those of a union, for one attribute: each class is
+    then measured against the distribution of its holder.
 
     One job for each sensitive attribute, see :func:`values_of_classes`. One row a criterion and
-    task is collected. Every class is measured. Nothing but the files is trusted.
+    task is collected. Nothing but the files is trusted.
     """
     measured: dict[Criterion, MeasuredCriterion] = {}
     for name in dict.fromkeys(values.name for _, values in asked):

@@ -43,11 +43,11 @@ class Homogeneity:
     def warning(
         self, name: str, privacy: PrivacyOptions, *, is_only: bool
     ) -> tuple[WarningCode, str] | None:
-        """Return code and text of a warning of classes that may show or do show one value.
+        """Warn of classes that may show, or do show, only one value, or return None.
 
-        None if a criterion demands something and no class has one value only. The text has no value
-        and no count of records below k. ``is_only`` says whether there is no other sensitive
-        attribute.
+        The result is a code and a text, without a value and without a count of records below k. It
+        is None if a criterion demands something and no class has only one value. ``is_only`` says
+        whether there is no other sensitive attribute.
         """
         demanding = {item.attribute for item in privacy.criteria if not item.demands_nothing}
         has_criterion = name in demanding
@@ -59,7 +59,7 @@ class Homogeneity:
         return code, text + self._remedy(name, privacy, is_only=is_only)
 
     def _finding(self, k: int) -> str:
-        """Say how many records are affected."""
+        """Describe which share of the records is affected."""
         if self.values is None:
             return (
                 f"It has more than {MOST_VALUES:,} different values, or values that cannot be "
@@ -77,7 +77,7 @@ class Homogeneity:
         )
 
     def _remedy(self, name: str, privacy: PrivacyOptions, *, is_only: bool) -> str:
-        """Say what to do: the option of l-diversity, if one can help."""
+        """Propose what to do: the option of l-diversity, if it can help."""
         if self.values is not None and self.values < 2:
             return (
                 "Apart from missing values, the attribute has only one value, which no criterion "

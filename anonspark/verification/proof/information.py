@@ -30,10 +30,10 @@ class Information:
 
 
 def measure_information(labels: LabelledTable, records: Table, left_out: int) -> Information:
-    """Measure entropy and divergence.
+    """Measure the entropy that each quasi-identifier loses, and the divergence of the release.
 
-    ``records`` are the input, missing values null. ``left_out`` of them are not published: they are
-    one class that covers everything. Errors are those of
+    ``records`` are the input, with null for missing values. ``left_out`` of them are not published:
+    they count as one class that covers everything. Errors are those of
     :func:`~anonspark.verification.attacks.presence.measure_presence`. Two jobs and the two of
     :func:`~anonspark.verification.attacks.presence.count_regions` twice for each quasi-identifier,
     two more for all together. The different labels of each are collected.

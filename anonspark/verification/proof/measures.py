@@ -180,9 +180,9 @@ def distinct_values(table: ValueCounts) -> Integers:
 
 
 def matched_values(table: ValueCounts, people: PeopleOfClasses, most: int) -> Integers:
-    """Return the number of values of each class that are of another person each, up to ``most``.
+    """Count the values of each class that different people can have, one each, up to ``most``.
 
-    ``people`` shows who has the values that fewer people than ``most`` have.
+    ``people`` has the people of values that fewer than ``most`` people have.
     """
     matched = np.bincount(table.classes[table.counts >= most], minlength=len(table.starts))
     bounds = np.searchsorted(people.classes, np.arange(len(matched) + 1))
@@ -205,7 +205,7 @@ def matched_values(table: ValueCounts, people: PeopleOfClasses, most: int) -> In
 def _find_owner(
     value: int, by_value: Mapping[int, list[int]], owners: dict[int, int], tried: set[int]
 ) -> bool:
-    """Find an owner of a value, whose value gets another owner if need be.
+    """Find an owner of a value, who may give up another value that finds another owner.
 
     >>> owners = {7: 0}
     >>> _find_owner(1, {0: [7, 8], 1: [7]}, owners, set()), owners
@@ -224,8 +224,8 @@ def _find_owner(
 def entropy(table: ValueCounts) -> Figures:
     """Return the entropy of each class, in nats. Its exponential is the effective l.
 
-    From 0 to the logarithm of the number of different values, which it is to the last bit if all
-    values are equally frequent.
+    It reaches from 0 to the logarithm of the number of different values, which it equals to the
+    last bit if all values are equally frequent.
 
     >>> table = ValueCounts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 2, 4]))
     >>> np.exp(entropy(table)).tolist()
@@ -351,8 +351,7 @@ def hierarchical_distance(
     is the height of the root, in [0, 1]. The values of ``table`` are the leaves, ``reference`` has
     their shares q, sum 1. ``parents`` is int64 of shape (nodes,), -1 for the one root: the leaves
     are the nodes 0 to m - 1, parents come after their children. ``heights`` are the levels of the
-    nodes, 0 for leaves, at most that of the root. Raises ValueError if the arrays are not such a
-    tree.
+    nodes, 0 for leaves, at most that of the root. Raises ValueError for other arrays.
 
     O(pairs * levels) time, O(pairs + nodes) memory: a node below which a class has no value costs
     nothing, for all its children lack there.
@@ -396,12 +395,12 @@ def hierarchical_distance(
 
 
 def relative_gain(table: ValueCounts, reference: Figures, unknown: float = 0.0) -> Figures:
-    """Return how much more frequent a value is in each class than in a distribution, at most.
+    """Return the largest relative gain in frequency of a value, for each class.
 
     It is the largest (p - q) / q over the values of the class, at least 0, and infinite if a class
     has a value that the distribution lacks (basic beta-likeness, Cao and Karras 2012). ``unknown``
-    is the share of the records behind the distribution whose values are not known, and may be any:
-    the figure is then the least that it can be.
+    is the share of the records behind the distribution whose values are unknown: the figure is then
+    the least possible.
 
     >>> table = ValueCounts(np.array([0]), np.array([0]), np.array([4]))
     >>> relative_gain(table, np.array([0.25, 0.75])).tolist()
@@ -414,7 +413,7 @@ def relative_gain(table: ValueCounts, reference: Figures, unknown: float = 0.0) 
 
 
 def _ranks_and_mass(reference: Figures, parents: Integers) -> tuple[Integers, Figures]:
-    """Return how many steps each node is above its lowest leaf at most, and its share.
+    """Return the longest path from each node down to a leaf, and the share of its leaves.
 
     >>> ranks, mass = _ranks_and_mass(np.array([0.5, 0.5]), np.array([2, 2, -1]))
     >>> ranks.tolist(), mass.tolist()

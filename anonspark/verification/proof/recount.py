@@ -29,10 +29,10 @@ def recount(
     trials: Trials | None = None,
     published: PublishedClasses | None = None,
 ) -> Verification:
-    """Count classes, and measure every criterion and the risk. Parameters as of ``audit_table``.
+    """Count classes, and measure every criterion and the risk.
 
-    Raises DataError if what is required cannot be measured in this table, and GuaranteeError if its
-    own manifest requires it.
+    Parameters are those of ``audit_table``. Raises DataError if a requirement cannot be measured in
+    this table, and GuaranteeError if its own manifest requires it.
     """
     _require_columns(data, claim, where)
     misread, readable = _class_labels(data, claim, where)
@@ -85,7 +85,7 @@ def recount(
 
 
 def _require_columns(data: Table, claim: Claim, where: str) -> None:
-    """Raise DataError unless columns have different names, and those of the claim are there."""
+    """Raise DataError if columns have equal names, are missing, or cannot be compared."""
     require_distinct(data.schema.names, data.schema.names, where)
     weights = () if claim.weights is None else (claim.weights,)
     needed = dict.fromkeys((*claim.columns, *claim.sensitive, *claim.people_columns, *weights))
@@ -138,7 +138,7 @@ def broken_promises(
     k: int,
     measured: Sequence[MeasuredCriterion] = (),
 ) -> list[str]:
-    """Report the promises that counted classes and measured criteria do not keep.
+    """List the promises that counted classes and measured criteria do not keep.
 
     One sentence each, without values of the data.
     """

@@ -54,8 +54,7 @@ class Content:
     """The facts read from a file.
 
     ``sha256`` is None if the file cannot be read, or only otherwise than Hadoop's checksum says.
-    ``footer`` is None if it is no file of Parquet or ORC. ``copy`` is the SHA-256 of its copy as
-    CSV.
+    ``footer`` is None if it is no file of Parquet or ORC. ``copy`` is the SHA-256 of its CSV copy.
     """
 
     sha256: str | None
@@ -73,18 +72,18 @@ def read_contents(
     listed: Mapping[str, str] | None = None,
     copies: bool = False,
 ) -> dict[str, Content]:
-    """Read files of a directory, and of those with an unexpected SHA-256 nothing but that.
+    """Read files of a directory. If the SHA-256 of a file is unexpected, nothing else is read.
 
     ``whole`` are beginnings of the paths of Parquet files of which every byte is compared,
-    ``labels`` columns whose changes from record to record are counted, ``listed`` SHA-256 by path
-    (None for files that no one listed). ``copies`` says whether those of the records are written as
-    CSV, to compare copies with.
+    ``labels`` columns whose changes from record to record are counted, and ``listed`` SHA-256 by
+    path (None for files that no one listed). With ``copies`` the records are written as CSV, to
+    compare copies with.
 
     One job whose tasks read every file below the directory once: hashes in Java, footers (at most a
-    mebibyte of each file) in Python. Some lines for each file reach the driver. Files that Spark
-    passes over (names with a dot or an underscore in front), or that are larger than 256 MiB, are
-    read by the driver, which keeps none of them. So are all if the job fails, to find the one that
-    cannot be read.
+    mebibyte of each file) in Python. Some lines for each file reach the driver. The driver reads
+    files that Spark passes over (names with a dot or an underscore in front) or that are larger
+    than 256 MiB, and all files if the job fails, to find the one that cannot be read. It keeps none
+    of them.
     """
     address = engine.files.qualified(directory).rstrip("/")
     reader = _Read(tuple(whole), tuple(labels), copies, listed)
@@ -114,7 +113,7 @@ def _first_hidden(entry: Entry) -> str | None:
 
 
 def _in_tasks(engine: Engine, address: str, reader: _Read) -> dict[str, Content]:
-    """Read files in tasks. The result is empty if the job fails."""
+    """Read files in tasks. If the job fails the result is empty, and the driver reads them."""
     try:
         table = engine.contents(
             address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES, whole=reader.whole
@@ -171,7 +170,7 @@ class _Read:
 
 
 def _by_driver(engine: Engine, address: str, entry: Entry, reader: _Read) -> Content:
-    """Read a file on the driver. One that cannot be read has no SHA-256."""
+    """Read a file on the driver. A file that cannot be read has no SHA-256."""
     files, path, size = engine.files, f"{address}/{entry.path}", entry.bytes
     failures: tuple[type[Exception], ...] = (OSError, ConfigurationError, *engine.failures)
     try:
@@ -201,12 +200,12 @@ _FOOTED = re.compile(r".*\.(?:parquet|orc)")
 def audit_release_files(
     engine: Engine, release: str, manifest: Manifest, replaced: Collection[str] = ()
 ) -> list[str]:
-    """Refuse a release of other files than its manifest lists, before any of them is opened.
+    """Raise GuaranteeError if the files of a release are not those of its manifest.
 
-    Return the files whose bytes are claimed: another version of Arrow encoded them, as it may do
-    otherwise. ``replaced`` are files that are not read. Raises GuaranteeError with one sentence
-    for each kind of fault, and the paths. Files that are not the listed ones hide all other faults:
-    they are not parsed. The release is listed once, and read once by :func:`read_contents`.
+    No file is parsed before all are the listed ones, so other faults are then hidden. The error has
+    one sentence for each kind of fault, and the paths. ``replaced`` are files that are not read.
+    The release is listed once, and read once by :func:`read_contents`. Returns the files whose
+    bytes are claimed, because another version of Arrow encoded them, perhaps in another way.
     """
     unknown = unknown_files(manifest)
     expected = manifest.listed_paths - set(unknown)
@@ -235,7 +234,7 @@ def audit_release_files(
     failures += _as_listed(release, listed, members, contents)
     if not failures:
         failures += _changed_copies(release, manifest, contents)
-        failures += _tables(release, manifest, members, contents)
+        failures += _compare_tables(release, manifest, members, contents)
     if failures:
         raise GuaranteeError("\n".join(failures))
     footers = ((path, content.footer) for path, content in contents.items())
@@ -250,7 +249,7 @@ def _read_listed(
     members: Sequence[Entry],
     listed: Sequence[PublishedFile],
 ) -> dict[str, Content]:
-    """Read the files of a release. Of tables of Delta not every byte is compared."""
+    """Read the files of a release, and every byte of Parquet tables unless they are of Delta."""
     data = ("data/",) if manifest.data_format.lower() == "parquet" else ()
     return read_contents(
         engine,
@@ -269,7 +268,7 @@ def _as_listed(
     entries: Iterable[Entry],
     contents: Mapping[str, Content],
 ) -> list[str]:
-    """Compare files with the manifest's list."""
+    """Return the differences between files and the manifest's list, one sentence a kind."""
     sizes = {entry.path: entry.bytes for entry in entries}
     missing, changed, rows = [], [], []
     for file in listed:
@@ -292,7 +291,7 @@ def _as_listed(
 
 
 def _changed_copies(release: str, manifest: Manifest, contents: Mapping[str, Content]) -> list[str]:
-    """Compare copies of the records with the records as CSV."""
+    """Return a sentence if copies differ from the records of data written as CSV."""
     expected = {
         copy_path(path): content.copy
         for path, content in contents.items()
@@ -310,14 +309,18 @@ def _changed_copies(release: str, manifest: Manifest, contents: Mapping[str, Con
     ]
 
 
-def _tables(
+def _compare_tables(
     release: str,
     manifest: Manifest,
     entries: Iterable[Entry],
     contents: Mapping[str, Content],
 ) -> list[str]:
-    """Compare the footers of a table's files with one another and with the manifest."""
-    tables: dict[str, dict[str, Footer | None]] = {}
+    """Return the faults of the tables of a release, by the footers of their files.
+
+    Checks that there are data and no file is empty, that the records of a class stand together, and
+    that the files of a table agree. Copies and hidden files are compared elsewhere.
+    """
+    footers_by_folder: dict[str, dict[str, Footer | None]] = {}
     empty, data_format = [], manifest.data_format.lower()
     for entry in entries:
         folder, _, name = entry.path.rpartition("/")
@@ -329,11 +332,11 @@ def _tables(
             empty.append(entry.path)
             continue
         content = contents[entry.path]
-        of_table = folder != "data" or data_format in _WITH_FOOTERS
-        if content.sha256 is not None and (of_table or content.footer is not None):
-            tables.setdefault(folder, {})[entry.path] = content.footer
+        needs_footer = folder != "data" or data_format in _WITH_FOOTERS
+        if content.sha256 is not None and (needs_footer or content.footer is not None):
+            footers_by_folder.setdefault(folder, {})[entry.path] = content.footer
     failures = []
-    if data_format in _WITH_FOOTERS and "data" not in tables:
+    if data_format in _WITH_FOOTERS and "data" not in footers_by_folder:
         failures.append(
             f"{release}/data: holds no records that can be read. Restore the release or publish it "
             "again"
@@ -343,15 +346,16 @@ def _tables(
             f"{release}: files of tables are empty: {named(empty)}. Restore the release or publish "
             "it again"
         )
-    classes = tables.get("metrics/classes", {}).values()
-    if not manifest.parts and all(classes) and _is_in_disorder(tables.get("data", {}), classes):
+    data = footers_by_folder.get("data", {})
+    classes = footers_by_folder.get("metrics/classes", {}).values()
+    if not manifest.parts and all(classes) and _is_in_disorder(data, classes):
         failures.append(
             f"{release}/data: records of a class do not stand together, so their order may say "
             "where they stood in the input. The release must not be used"
         )
-    for folder, footers in tables.items():
+    for folder, footers in footers_by_folder.items():
         columns = manifest.published["columns"] if folder == "data" else None
-        failures += _one_table(release, footers, columns)
+        failures += _compare_footers(release, footers, columns)
     return failures
 
 
@@ -367,24 +371,24 @@ def _is_in_disorder(data: Mapping[str, Footer | None], classes: Iterable[Footer 
     return records > 0 and runs > records + 1 + groups + 9 * len(data) * (len(data) - 1)
 
 
-def _one_table(
+def _compare_footers(
     where: str,
     footers: Mapping[str, Footer | None],
     columns: Sequence[str] | None,
     *,
     ours: bool = True,
 ) -> list[str]:
-    """Compare the footers of a table's files, by path. None is a file without one.
+    """Return the faults of a table's files, whose footers are given by path, or None without any.
 
-    ``columns`` are the names in order, if the manifest has them. ``ours`` says whether footers hold
-    only what Spark and anonspark write.
+    ``columns`` are the names in order that the manifest lists, or None if it lists none. With
+    ``ours`` footers may only hold what Spark and anonspark write.
     """
-    without = [path for path, footer in footers.items() if footer is None]
+    damaged = [path for path, footer in footers.items() if footer is None]
     readable = {path: footer for path, footer in footers.items() if footer is not None}
     failures = []
-    if without:
+    if damaged:
         failures.append(
-            f"{where}: files are damaged or of another format: {named(without)}. Restore the "
+            f"{where}: files are damaged or of another format: {named(damaged)}. Restore the "
             "release or publish it again"
         )
     if not readable:
@@ -416,10 +420,10 @@ def _one_table(
 
 
 def audit_table_files(engine: Engine, path: str) -> None:
-    """Refuse a table of another tool for its files: a file, a directory, or a pattern.
+    """Raise GuaranteeError if the files of another tool's table are unsound.
 
-    Raises GuaranteeError if readers pass over files or these are empty, or footers differ. Costs as
-    :func:`audit_release_files`.
+    The path is a file, a directory, or a pattern. Readers must pass over no file, none may be
+    empty, and footers must agree. Costs as :func:`audit_release_files`.
     """
     failures, files = [], engine.files
     for match in files.matches(path):
@@ -442,7 +446,7 @@ def audit_table_files(engine: Engine, path: str) -> None:
         if footed:
             contents = read_contents(engine, folder, footed)
             footers = {entry: content.footer for entry, content in contents.items()}
-            failures += _one_table(folder, footers, None, ours=False)
+            failures += _compare_footers(folder, footers, None, ours=False)
     if failures:
         raise GuaranteeError("\n".join(failures))
 
@@ -464,9 +468,9 @@ def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
 
 
 def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -> list[str]:
-    """Compare what explains a release with what this version writes of its manifest and columns.
+    """Return a sentence if the files that explain a release are not what its manifest implies.
 
-    Return a sentence, or nothing. Another version may word the texts otherwise.
+    Those of another version may be worded differently, and are not compared.
     """
     columns = {name for attribute in published_attributes(manifest) for name in attribute.columns}
     if not columns <= {*schema.names}:  # which is refused elsewhere
@@ -544,7 +548,7 @@ def tail_to_read(tail: bytes) -> int:
 def read_footer(tail: bytes, *, whole: bool = False, labels: Sequence[str] = ()) -> Footer | None:
     """Read the footer from the end of a file, or return None if it is damaged or of another format.
 
-    With ``whole`` the bytes are the whole file: those of a Parquet file are compared with its
+    With ``whole`` the bytes are the whole file. Those of a Parquet file are then compared with its
     values, and changes of the labels are counted.
 
     >>> read_footer(b"a,b") is None

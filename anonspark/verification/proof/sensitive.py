@@ -27,12 +27,12 @@ def describe_values(
     hierarchy: Hierarchy | None = None,
     left_out: pa.Table | None = None,
 ) -> SensitiveValues | None:
-    """Count the different values of a sensitive attribute, or return None if they are over 50,000.
+    """Count the different values of a sensitive attribute, or return None for more than 50,000.
 
-    A hierarchy has an order, which counts instead of the declared one. ``left_out`` has the columns
-    ``attribute``, ``value`` (as text) and ``records``: values that count as well. Raises DataError
-    if the column's type has no values to compare, or values lack in order or hierarchy. One job and
-    one shuffle of counts. The values and their counts are collected.
+    The order of a hierarchy takes precedence over a declared one. ``left_out`` has the columns
+    ``attribute``, ``value`` (as text) and ``records``: its values count as well. Raises DataError
+    if values of the column's type cannot be compared, or order or hierarchy lack values. One job
+    and one shuffle of counts. The values and their counts are collected.
     """
     _require_comparable(data, name)
     counted = data.select({"value": name}).aggregate(["value"], count="records")
@@ -54,8 +54,8 @@ def describe_values_by(
 ) -> dict[str | None, SensitiveValues]:
     """Count the different values of a sensitive attribute for each value of a column, in order.
 
-    Parameters as of :func:`describe_values`, which returned something: there are few values. One
-    job and one shuffle of counts. The values of each group and their counts are collected.
+    Parameters are those of :func:`describe_values`, which found few enough values. One job and one
+    shuffle of counts. The values of each group and their counts are collected.
     """
     _require_comparable(data, name)
     counted = data.select({"by": by, "value": name}).aggregate(["by", "value"], count="records")
@@ -82,7 +82,7 @@ def _require_comparable(data: Table, name: str) -> None:
 def _described(
     name: str, table: pa.Table, order: Sequence[str] | None, hierarchy: Hierarchy | None
 ) -> SensitiveValues:
-    """Return values and their shares, by how often each occurs.
+    """Put counted values into the order of the attribute, with their shares.
 
     >>> table = pa.table({"value": [7, 3], "records": [1, 3]})
     >>> described = _described("pay", table, None, None)
@@ -126,7 +126,7 @@ def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
 def _as_listed(
     key: str, values: pa.Array, counts: Integers, listed: Sequence[str]
 ) -> tuple[pa.Array, Integers]:
-    """Return the listed values, missing last, and how often each occurs."""
+    """Return the listed values, missing last, and how often each occurs. Others are an error."""
     texts: list[Any] = pc.utf8_trim_whitespace(values.cast(pa.string())).to_pylist()
     order: list[str | None] = list(dict.fromkeys(value.strip() for value in listed))
     if None in texts:

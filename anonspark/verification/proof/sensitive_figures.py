@@ -80,13 +80,12 @@ class MeasuredSensitive:
 def measure_sensitive(
     data: Table, claim: Claim, rows: int, trials: Trials | None = None
 ) -> MeasuredSensitive:
-    """Measure the criteria that are required, and all figures of every sensitive attribute.
+    """Measure the required criteria, and all figures of every sensitive attribute.
 
-    ``rows`` is the number of records. ``trials`` is asked for every sensitive attribute: the
-    criteria that it names are measured in the same pass. Raises DataError if an attribute cannot be
-    measured by a required criterion. Two jobs an attribute. If people count, one that counts them,
-    and for each attribute with a criterion
-    :func:`anonspark.verification.proof.unit_criteria.measure_people`.
+    ``rows`` is the number of records. ``trials`` names for every sensitive attribute further
+    criteria to measure in the same pass. Raises DataError if a required criterion cannot be
+    measured. Two jobs an attribute. If people count, one that counts them, and for each attribute
+    with a criterion :func:`anonspark.verification.proof.unit_criteria.measure_people`.
     """
     required = claim.privacy.criteria
     of_run = _said_of_people(claim)
@@ -132,7 +131,7 @@ def _people_repeat(data: Table, claim: Claim, rows: int) -> bool:
 def _measure_attribute(
     data: Table, claim: Claim, name: str, rows: int, trials: Trials | None, people_repeat: bool
 ) -> MeasuredSensitive:
-    """Measure an attribute. Its criteria count people if these have several records."""
+    """Measure an attribute. Its criteria count people if a person may have several records."""
     required = [criterion for criterion in claim.privacy.criteria if criterion.attribute == name]
     if (values_of_run := claim.values.get(name)) is not None:
         return MeasuredSensitive(
@@ -169,8 +168,8 @@ def _measure_attribute(
         )
     homogeneity = homogeneity_of(values, rows, measured.figures[0].homogeneous_records)
     warning = homogeneity.warning(name, claim.privacy, is_only=len(claim.sensitive) == 1)
-    more = [] if warning is None else [warning[1]]
-    return replace(measured, warnings=[f"{key}: {text}" for text in (*measured.warnings, *more)])
+    added = [] if warning is None else [warning[1]]
+    return replace(measured, warnings=[f"{key}: {text}" for text in (*measured.warnings, *added)])
 
 
 def _require_order(values: SensitiveValues, required: Sequence[Criterion]) -> None:
@@ -204,7 +203,7 @@ def _measure_values(
     required: Sequence[Criterion],
     trials: Trials | None,
 ) -> MeasuredSensitive:
-    """Measure what is required and tried, and every kind whose order or hierarchy is known."""
+    """Measure required and tried criteria, and each kind for which the attribute is suitable."""
     is_known = {None: True, "order": values.is_ordered, "hierarchy": len(values.parents) > 0}
     of_kinds = {
         kind: Criterion(values.name, kind, *criterion.loosest)

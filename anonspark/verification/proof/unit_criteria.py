@@ -82,7 +82,7 @@ class MeasuredUnits:
         ]
 
     def warnings(self) -> list[str]:
-        """Report who is recognized by several records, or what the files do not prove."""
+        """Warn of people whom several records single out, or of counts that files do not prove."""
         if self.alone:
             people = "1 person agrees" if self.alone == 1 else f"{self.alone:,} people agree"
             return [
@@ -133,10 +133,10 @@ def _listed(names: Sequence[str]) -> str:
 def measure_units(
     data: Table, claim: Claim, counted: Mapping[int, int] | None
 ) -> MeasuredUnits | None:
-    """Count the people of each class, or return the run's counts if the files do not identify them.
+    """Count the people of each class, or return the run's counts if files do not identify people.
 
-    None if records count, or no count of people is known. The jobs of :func:`units_of_classes` and
-    :func:`people_who_agree`, if the files identify people.
+    Returns None if records count, or no count of people is known. Runs the jobs of
+    :func:`units_of_classes` and :func:`people_who_agree` if the files identify people.
     """
     unit, people_columns = tuple(claim.privacy.unit), claim.people_columns
     if not unit:
@@ -250,7 +250,7 @@ class _ListOwners:
 
 
 def _read_people(batch: pa.RecordBatch, _: SensitiveValues) -> ValueCounts:
-    """Return the people of classes, each a row of lists."""
+    """Read classes, each a row of lists, as counts of people by value."""
     lists = batch.column(_VALUE).value_lengths().to_numpy()
     classes = np.repeat(np.arange(batch.num_rows), lists)
     values, people, records, owners = (column.flatten().to_numpy() for column in batch.columns)
@@ -276,9 +276,9 @@ def measure_people(
     """Measure criteria about an attribute that count people, in their order.
 
     ``data`` has the columns ``by`` that form the classes, ``value``, and the person of the record
-    (:data:`~anonspark.core.columns.UNIT`). Distinct values are counted up to what is asked for. One
-    job with three shuffles: of the different triples of class, value and person, twice, and of
-    their numbers. Nothing of what formed the classes is called.
+    (:data:`~anonspark.core.columns.UNIT`). Distinct values are counted up to the required number.
+    One job with three shuffles: of the different triples of class, value and person, twice, and of
+    their numbers. No code that formed the classes is used.
     """
     classes = _people_of_values(data, by, attribute, criteria)
     measure = MeasureClasses(tuple((criterion, attribute) for criterion in criteria), _read_people)

@@ -33,11 +33,11 @@ _LARGEST = 2.0**33
 def sum_weights(
     data: Table, columns: Sequence[str], name: str | None, missing_markers: Sequence[str]
 ) -> tuple[Sizes, Floats] | None:
-    """Return the records and the sum of the weights of each class, in a fixed order.
+    """Sum the weights of each class. Returns records and sums of the classes, in a fixed order.
 
-    None without a column of weights. ``columns`` form classes: none for one class of all records.
-    Raises DataError if a weight is negative, or no finite number. One job, with one shuffle of a
-    row a class and task. Three numbers of each class are collected.
+    Returns None without a column of weights. ``columns`` form classes, and without any all records
+    are one class. Raises DataError if a weight is negative, or no finite number. One job, with one
+    shuffle of a row a class and task. Three numbers of each class are collected.
     """
     if name is None:
         return None

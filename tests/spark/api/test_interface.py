@@ -196,7 +196,7 @@ def test_nothing_is_left_of_a_failure(spark: SparkSession, temporary: Path) -> N
 def test_two_columns_of_one_name(spark: SparkSession, temporary: Path, other: str) -> None:
     table = people(spark).withColumn("other", sf.lit(1))
     twice = table.toDF(*(other if name == "other" else name for name in table.columns))
-    told = "has 2 columns that Spark cannot distinguish, 'age'"
+    told = "has 2 columns of one name, 'age'"
     with pytest.raises(DataError, match=f"input: {told}"):
         anonspark.anonymize(twice, CONFIG)
     with pytest.raises(DataError, match=f"the table: {told}"):

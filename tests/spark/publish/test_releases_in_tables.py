@@ -11,7 +11,8 @@ from commands import Outcome, command
 from helpers import document_file, published, write_table
 from pyspark.sql import SparkSession
 
-from anonspark.engine.spark.named_tables import SparkNamedTable
+from anonspark.engine.spark import named_tables
+from anonspark.engine.spark.named_tables import SparkNamedTable, table_kind
 
 
 @pytest.fixture
@@ -81,6 +82,25 @@ def test_a_night_replaces_its_partition(
     assert other.code == 3
     absent = command(capsys, "verify", release, "--table", "lake.absent")
     assert (absent.code, "TABLE_OR_VIEW_NOT_FOUND" in absent.err) == (3, True)
+
+
+@pytest.mark.timeout(600)
+def test_the_catalog_is_asked_once_before_the_work_and_once_to_write(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def counted(session: SparkSession, name: str, key: str) -> str:
+        asked.append(key)
+        return table_kind(session, name, key)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(named_tables, "table_kind", counted)
+        assert run(lake, capsys, "2026-11-27").code == 0
+        # It was created meanwhile.
+        assert asked == ["output.table"]
+        assert run(lake, capsys, "2026-11-28").code == 0
+    assert asked == ["output.table"] * 3
 
 
 @pytest.mark.timeout(600)

@@ -106,9 +106,7 @@ def test_numbers_of_a_profile(wrong: dict[str, Any], told: str) -> None:
 
 def test_keywords_beside_a_configuration() -> None:
     config = {"attributes": {"age": "quasi_identifier"}, "privacy": {"k": 5}}
-    expected = (
-        ": found together with a configuration, which says the same. Leave one of the two out"
-    )
+    expected = ": found together with a configuration, which sets them. Leave one of the two out"
     assert refused(anonspark.anonymize, PEOPLE, config, seed=3) == f"seed{expected}"
     text = refused(anonspark.anonymize, PEOPLE, config, k=5, sensitive=["sex"])
     assert text == f"k, sensitive{expected}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import traceback
 import uuid
@@ -219,6 +220,14 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with anonymize(people(), CONFIGURATION, staging=str(own)):
         assert list(own.iterdir())
     assert list(own.iterdir()) == []
+
+
+def test_a_release_is_kept_as_a_folder(tmp_path: Path) -> None:
+    with anonymize(people(), CONFIGURATION) as release:
+        kept = shutil.copytree(release.path, tmp_path / "kept")
+        assert release.records == release.to_arrow().num_rows > 0
+    proof = verify(kept)
+    assert (proof.holds, proof.published.rows) == (True, release.records)
 
 
 def test_what_is_no_table_is_refused() -> None:
@@ -512,7 +521,7 @@ def test_columns_of_one_name() -> None:
     table = pd.DataFrame(zip(AGES, AGES, AGES, strict=True), columns=["age", "z", "z"])
     with anonspark.anonymize(table, quasi_identifiers=["age"], **ARGUMENTS) as release:
         assert release.verify(original=table).holds
-    with pytest.raises(DataError, match="2 columns that Spark cannot distinguish, 'z', 'z'"):
+    with pytest.raises(DataError, match="2 columns of one name, 'z', 'z'"):
         anonspark.anonymize(table, quasi_identifiers=["z"], **ARGUMENTS)
     with pytest.raises(DataError, match="table: has 2 columns"):
         anonspark.profile(table, progress=False)

@@ -417,7 +417,5 @@ def test_names_that_differ_in_case_are_refused(
     if not is_refused:
         assert names()[0] == "town"
         return
-    with pytest.raises(
-        DataError, match=r"DATA: .*a\.csv: has 2 columns that Spark cannot distinguish"
-    ):
+    with pytest.raises(DataError, match=r"DATA: .*a\.csv: has 2 columns of one name"):
         names()

@@ -23,6 +23,8 @@ from anonspark.engine.spark import text_files
 from anonspark.engine.spark.arrow import arrow_schema, arrow_type, spark_type
 from anonspark.engine.spark.file_contents import (
     LARGEST_FILE,
+    DecodeParquet,
+    decoded,
     find_odd_column,
     find_odd_share,
     find_odd_size,
@@ -192,10 +194,26 @@ class Session:
 def test_sizes_and_tasks(sizes: list[int], tasks: int, fits: bool) -> None:
     session: Any = Session(tasks)
     addresses = [f"hdfs://host/{number}" for number in range(len(sizes))]
-    assert (find_odd_size(session, sizes, addresses) is None) == fits
+    assert (find_odd_size(session, sizes, addresses, 4) is None) == fits
+    # Spark would divide a file of three row groups among three tasks, which take as long.
+    may_be_held = any(sizes) and max(sizes) <= LARGEST_FILE
+    assert (find_odd_size(session, sizes, addresses, 3) is None) == may_be_held
     # Tasks read parts of files that are on a disk.
     on_disk = [f"file:/{number}" for number in range(len(sizes))]
-    assert (find_odd_size(session, sizes, on_disk) is None) == any(sizes)
+    assert (find_odd_size(session, sizes, on_disk, 4) is None) == any(sizes)
+
+
+def test_a_large_file_elsewhere_is_read_as_a_whole() -> None:
+    """Tasks reach parts of a file only on a disk."""
+    session: Any = Session(200)
+    session.range = lambda *_: SimpleNamespace(toDF=lambda _: "shares")
+    frame: Any = SimpleNamespace(select=lambda *_: "whole")
+    decode = DecodeParquet(pa.schema({"age": pa.int64()}))
+    sources = {}
+    for scheme in ("hdfs", "file"):
+        files = [DataFile(f"{scheme}:/0", 100 * _MIB), DataFile(f"{scheme}:/1", _MIB)]
+        sources[scheme] = decoded(session, files, lambda: frame, decode, lambda: frame).source
+    assert sources == {"hdfs": "whole", "file": "shares"}
 
 
 def footer_of(table: pa.Table) -> pq.FileMetaData:

@@ -247,7 +247,9 @@ def test_what_was_built_from_other_sources_goes(
     old = tmp_path / file_names()[0].replace("kernels-", "kernels-0")
     old.write_bytes(b"old")
     monkeypatch.setattr(building.subprocess, "Popen", start)
-    assert [file.read_text() for file in build(tmp_path)] == ["0", "1"]
+    assert [file.read_text() for file in build(tmp_path, 2)] == ["0", "1"]
+    Path(tmp_path, file_names()[0]).write_text("kept")
+    assert [file.read_text() for file in build(tmp_path)] == ["kept", "1", "2"]
     assert sorted(path.name for path in tmp_path.iterdir()) == file_names()
 
 

@@ -38,7 +38,7 @@ from anonspark.kernels.separation import (
     separate_outliers,
 )
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.layers.outliers.separation import spans_of
+from anonspark.layers.outliers.separation import penalty_arrays
 
 INT64 = np.iinfo(np.int64)
 Groups = list[list[int]]
@@ -433,7 +433,7 @@ def kept_by_kernel(case: Case) -> set[int]:
         order,
         np.array([0, len(order)]),
         case.criteria.requirements,
-        spans_of(case.quasi_identifiers),
+        penalty_arrays(case.quasi_identifiers),
         3,
         case.by_density,
         case.price,

@@ -37,6 +37,7 @@ from anonspark.labels.regions import (
     PublishedAttribute,
     UnreadableLabelError,
     code_key,
+    distinct_rows,
     leaves_by_label,
     published_attributes,
     read_label,
@@ -472,3 +473,13 @@ def test_rules_of_a_manifest() -> None:
         ("category", "prefix", None),
         ("date", "calendar", None),
     ]
+
+
+def test_rows_of_many_columns_stay_different() -> None:
+    # The product of the columns' sizes is 2^72: the first column must count nevertheless.
+    columns = [pa.array(np.roll(np.arange(256), shift)) for shift in range(9)]
+    first = pa.concat_arrays([columns[0], columns[0].take(pa.array(np.roll(np.arange(256), 1)))])
+    others = [pa.concat_arrays([column, column]) for column in columns[1:]]
+    rows, numbers = distinct_rows([first, *others])
+    assert len(rows[0]) == 512
+    assert rows[0].take(pa.array(numbers)) == first

@@ -291,8 +291,16 @@ def test_drift_within_and_beyond_its_bounds() -> None:
         "expected at most 0.2"
     )
     assert last.startswith("nothing was published")
+    assert last.endswith("also in the next run if that has the usual figures")
     require_no_drift(measure_drift(bounds, now, None))
     require_no_drift([])
+
+
+def test_after_an_allowed_change_the_way_back_needs_a_bound_too() -> None:
+    usual, small = {"rows_in": 2100}, {"rows_in": 300, "run_id": "sunday"}
+    with pytest.raises(GuaranteeError, match="a relative change of 6, expected at most 1"):
+        require_no_drift(measure_drift({"rows_in": 1.0}, usual, small))
+    require_no_drift(measure_drift({"rows_in": 6.0}, usual, small))
 
 
 @pytest.mark.parametrize(("before", "now"), [(0, 1), (1.0, float("nan")), (-1, 1)])

@@ -328,11 +328,14 @@ def shown(
 
 
 def test_what_was_there_already_is_told_so() -> None:
-    first, *_ = shown({**SUMMARY, "started": datetime(2026, 11, 21, 2, tzinfo=UTC)}, earlier=True)
+    summary = {**SUMMARY, "started": datetime(2026, 11, 21, 2, tzinfo=UTC)}
+    first, *others = shown(summary, earlier=True)
     assert first == (
         "Nothing left to do: release monday of 2026-11-21 02:00 UTC is complete: every "
         "record matches at least 5 others (k = 5)"
     )
+    assert "not read, so not compared with the release's" in "\n".join(others)
+    assert "not compared" not in "\n".join(shown(summary))
 
 
 def test_the_verdict_comes_first_and_all_is_told() -> None:

@@ -252,6 +252,16 @@ def test_the_form_of_csv_is_recognized(
     assert find_source(str(path)).options == options
 
 
+def test_a_name_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    rows = [["age", "sex", "age", "ill"], *([str(n), "f", str(n + 1), "flu"] for n in range(20))]
+    path = write_csv(tmp_path / "twice.csv", rows)
+    assert find_source(str(path)).options["header"] == "true"
+    with pytest.raises(DataError) as refused:
+        LocalEngine().open_table([str(path)], "csv", {"header": "true"}, key="DATA")
+    assert f"DATA: {path}: has 2 columns of one name, 'age', 'age'." in str(refused.value)
+    assert "Drop or rename the others" in str(refused.value)
+
+
 def test_a_file_without_header_and_one_of_old(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "bare.csv", [["a", "1"], ["b", "2"]])
     assert find_source(str(path)).options == {"header": "false"}

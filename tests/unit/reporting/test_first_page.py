@@ -330,12 +330,21 @@ def of_people(share: float = 0.9, **proof: Any) -> Evidence:
         "rows": 60,
         "classes": 2,
         "sizes": [[30, 2]],
-        "risk": [{**risk, "threshold": 0.07, "high_highest": True}],
+        "risk": [{**risk, "threshold": 0.07, "accepted_average": 0.1, "high_highest": True}],
         "people": [[10, 1], [20, 1]],
         "sensitive": [{"attribute": "job", "largest_share": share, "homogeneous_classes": 0}],
         **proof,
     }
     return evidence(found, tried=[tried("alpha", 0.5, 2, 60)])
+
+
+def test_the_accepted_average_risk_is_shown_with_the_risk() -> None:
+    found = of_people()
+    assert "At most 10% on average is accepted." in texts(risk(found))
+    assert "evaluate.risk.average" not in texts(glance(found))
+    row = {**found.verification.risk[0], "accepted_average": 0.05, "high_average": True}
+    first_page = texts(glance(of_people(risk=[row])))
+    assert "More than 5% on average counts as high (evaluate.risk.average)" in first_page
 
 
 def texts(section: Section | None) -> str:

@@ -189,6 +189,7 @@ class _RollUp:
     high: _Format
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Replace each group of a tuple by the one of the high node that contains it."""
         for batch in batches:
             columns = {name: batch.column(name).to_numpy() for name in batch.schema.names}
             codes, units, counts = self.low.read(columns)
@@ -216,6 +217,7 @@ class _Score:
     by_group: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the score of the classes as one row, or nothing if the partition is empty."""
         numbered = self.format.read_all(batches)
         if numbered is None:
             return
@@ -333,12 +335,12 @@ def _sum_up(rows: Table, form: _Format, most_on_driver: int) -> TupleTable:
 def count_tuples(
     records: Records, domain: Domain, levels: Levels, most_on_driver: int
 ) -> TupleTable:
-    """Count the distinct tuples of staged records at the node at the bottom of the lattice.
+    """Count the distinct tuples of staged records at the lowest node of the lattice.
 
-    The quasi-identifiers and the sensitive attributes of criteria are read, once. The driver takes
-    up to ``most_on_driver`` tuples, each with its sensitive values, at most 100 bytes each while
-    the search goes on, for some ten quasi-identifiers. One job with one shuffle of tuples, and one
-    more that collects them if they fit.
+    Reads the quasi-identifiers and the sensitive attributes of criteria once. The driver takes up
+    to ``most_on_driver`` tuples, with their sensitive values, at most 100 bytes each during the
+    search with some ten quasi-identifiers. One job with one shuffle of tuples, and one more that
+    collects them if they fit.
     """
     names = [quasi_identifier_column(index) for index in range(len(levels))]
     names += [attribute.column for attribute in domain.criteria.sensitive]

@@ -118,8 +118,7 @@ class Domain:
     def columns(self) -> int:
         """Number of columns of a table of distinct tuples.
 
-        They are the quasi-identifiers, the sensitive attributes, and the people if they are
-        counted.
+        The quasi-identifiers and sensitive attributes, and the people if they are counted.
         """
         return len(self.attributes) + len(self.criteria.sensitive) + self.counts_units
 
@@ -159,8 +158,7 @@ class Domain:
     ) -> tuple[Codes, Counts | None]:
         """Return the tuples (int32) of staged records at a node, and their people.
 
-        The tuples lack the column of people. These are hashes (int64), or None if people are not
-        counted.
+        The tuples lack the column of people. These are hashes (int64), or None without people.
         """
         codes = np.empty((batch.num_rows, self.columns - self.counts_units), np.int32)
         codes[:, : len(self.attributes)] = self.encode_groups(batch, levels)

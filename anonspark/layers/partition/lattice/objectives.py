@@ -128,7 +128,7 @@ def _total(costs: Figures, counts: Counts) -> float:
 def create_objective(
     name: ObjectiveName, domain: Domain, lowest: Levels, records: Sequence[Counts]
 ) -> Objective:
-    """Return the objective that a configuration names.
+    """Create the objective of a configuration.
 
     ``lowest`` is the node that all others generalize, and ``records`` the table's records in each
     group of each quasi-identifier at that node.

@@ -91,10 +91,10 @@ class _Best:
 
 
 def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
-    """Visit every node once, each rolled up from one right below it.
+    """Visit every node once, with its table rolled up from a node right below.
 
     ``bottom`` is the table of the lowest node. The order keeps one table a quasi-identifier at a
-    time. Each is released as soon as the next one does not need it, the bottom never.
+    time. Each is released as soon as the next one does not need it, but never the bottom.
     """
 
     def visit(table: TupleTable, first: int) -> Iterator[TupleTable]:
@@ -178,17 +178,16 @@ class _Cache:
 def search_pruned(bottom: TupleTable, problem: Problem, report: Report) -> Optimum | None:
     """Find the best node without scoring every one. See :func:`search_exhaustively`.
 
-    Two things spare work. Nodes are *tagged*: if one suppresses too much so do all below it, and if
-    one does not, none above it does. Binary searches along chains find the border (OLA, El Emam et
-    al. 2009, and Flash, Kohlmayer et al. 2012). And nodes are *bounded*: a lower bound of a node's
-    cost, known from its levels or from a node below it, spares those that cannot be better than the
-    best so far.
+    Nodes are *tagged*: if a node suppresses too much so do all below it, and if it does not, none
+    above it does. Binary searches along chains find the border (OLA, El Emam et al. 2009, and
+    Flash, Kohlmayer et al. 2012). And nodes are *bounded*: a lower bound of a node's cost, from its
+    levels or from a node below it, rules out those that cannot be better than the best so far.
 
-    Bounds are always right. Tags are if the criteria are monotone: with k, with distinct
-    l-diversity, and with every criterion that counts records if nothing may be suppressed or
-    everything. Other criteria are not: a class may lose them by taking in suppressed records or, if
-    people are counted, another class that has them. Then this search may miss the best node. The
-    node that it finds keeps the limit and all criteria in any case.
+    Bounds are always right. Tags are right if the criteria are monotone: k, distinct l-diversity,
+    and every criterion that counts records if nothing may be suppressed or everything. With other
+    criteria a class may violate them after it takes in suppressed records or, if people are
+    counted, another class that satisfies them. Then this search may miss the best node, but the
+    node that it finds always keeps the limit and all criteria.
     """
     best = _Best(problem)
     cache = _Cache(bottom)
@@ -229,7 +228,11 @@ def _tag(
     waiting: np.ndarray[tuple[int], np.dtype[np.bool_]],
     score: Callable[[int], bool],
 ) -> None:
-    """Remove nodes that suppress too much from the waiting list, as far as monotonicity shows."""
+    """Stop waiting for nodes that monotonicity shows to suppress too much.
+
+    From each open node a chain of open nodes leads up, and bisecting it finds the lowest that
+    passes ``score``. Then all nodes above pass, and none below one that does not.
+    """
     passes = np.zeros(len(indices), bool)
     for start in range(len(indices)):
         if not waiting[start] or passes[start]:
@@ -263,8 +266,8 @@ def node_loss(
 ) -> Fraction:
     """Return the loss of a node, 0 to 1: the figure ``loss`` of the table ``summary``.
 
-    ``records`` are, for each attribute, the records in each group of its level that have a class.
-    ``suppressed`` ones have none, and count as lost.
+    ``records`` has for each attribute the records with a class in each group of its level. The
+    ``suppressed`` records have none, and count as lost.
     """
     weights, lost = Fraction(0), Fraction(0)
     for attribute, level, record in zip(attributes, levels, records, strict=True):
@@ -385,7 +388,7 @@ def best_of(seen: list[Scored], best: Optimum | None) -> list[Scored]:
 def describe_node(
     bottom: TupleTable, domain: Domain, criteria: Criteria, scored: Scored, best: Optimum | None
 ) -> NodePreview:
-    """Describe a node of the lattice by its figures, and by the requirement that binds it most.
+    """Describe a node of the lattice by its figures, and by the requirement that restricts it most.
 
     Costs a score of the node's table for each requirement, and one for all of them.
     """

@@ -17,6 +17,7 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonspark.config import Configuration
 from anonspark.engine.data_files import typed_folders
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import TableAddress
@@ -336,6 +337,19 @@ def test_only_attributes_that_stay_text_are_logged(
     with_header.schema(with_header.infer([b"007,008,9\n"]))
     columns = [line.split("column ")[1][1] for line in caplog.messages]
     assert "".join(columns) == logged
+
+
+def test_a_column_with_a_declared_type_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "anonspark")
+    attributes = {"zip": {"role": "insensitive", "type": "text"}, "code": "insensitive"}
+    document = {"input": {"path": "a.csv"}, "attributes": attributes, "output": {"path": "out"}}
+    wanted = WantedColumns.of(Configuration.model_validate(document | {"privacy": {"k": 2}}))
+    address = TableAddress(("declared.csv",), "csv", "input.path")
+    reader = text_reader(address, {"header": "true", "inferSchema": "true"}, selection=wanted)
+    assert isinstance(reader, CsvReader)
+    with_header = reader.with_header("zip,code")
+    with_header.schema(with_header.infer([b"00123,007\n"]))
+    assert [line.split("'")[1] for line in caplog.messages] == ["code"]
 
 
 def test_names_of_columns() -> None:

@@ -17,7 +17,7 @@ from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError, PublishingError
 from anonspark.sharing.ledger import budget as budget_module
 from anonspark.sharing.ledger.budget import Limit, charge, read_budget
-from anonspark.sharing.ledger.chain import Key, make_key, read_key
+from anonspark.sharing.ledger.chain import Key, append_link, make_key, read_key
 from anonspark.sharing.ledger.check import list_coalitions
 from anonspark.sharing.ledger.events import FAILED, PLANNED, PUBLISHED, WITHDRAWN, Events
 from anonspark.sharing.ledger.ledger import Ledger, init_ledger, open_ledger
@@ -153,7 +153,7 @@ def test_limit_and_unit_are_fixed(tmp_path: Path) -> None:
         charge(files, path, Limit(Fraction(1), "add_remove", person), TENTH, TOLD)
 
 
-@pytest.mark.parametrize("damage", ["gone", "changed", "sum", "limit", "no json"])
+@pytest.mark.parametrize("damage", ["gone", "changed", "sum", "signed sum", "limit", "no json"])
 def test_a_broken_chain(tmp_path: Path, damage: str) -> None:
     files, folder = LocalEngine().files, tmp_path / "people"
     for _ in range(3):
@@ -165,6 +165,13 @@ def test_a_broken_chain(tmp_path: Path, damage: str) -> None:
         (folder / "limit.json").write_text(Limit(Fraction(9), "add_remove", "record").to_text())
     elif damage == "no json":
         second.write_text("{")
+    elif damage == "signed sum":
+        last = folder / "000003.json"
+        last.unlink()
+        budget = read_budget(files, str(folder))
+        assert budget
+        content = {**TOLD, "epsilon": "1/10", "spent_before": "1/5", "spent_after": "1/5"}
+        append_link(files, str(last), budget.digests, content)
     else:
         told = json.loads(second.read_text())
         told |= {"epsilon": "0", "spent_after": "1/10"} if damage == "sum" else {"run_id": "x"}

@@ -389,7 +389,7 @@ def by_any_order(
             for margin, own in zip(margins, cells, strict=True):
                 others = [bounds[j] for j in range(count) if own[j] == own[i] and j != i]
                 total = int(margin.records[own[i]])
-                if margin.known[own[i]]:
+                if margin.is_exact[own[i]]:
                     lower = max(lower, total - sum(upper for _, upper in others))
                 upper = min(upper, total - sum(lower for lower, _ in others))
             changed |= bounds[i] != (lower, upper)
