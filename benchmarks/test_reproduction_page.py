@@ -105,7 +105,7 @@ def test_how_far_apart_rounds_are_is_what_the_readme_says() -> None:
     last = [figures_of(table, "5")["GCP_T"] for table in STRICT]
     changes = [f"{100 * one.difference / float(one.printed):+.1f}" for one in last]
     readme = " ".join((REPOSITORY / "README.md").read_text().split())
-    said = r"the certainty penalty differs from the print by (\S+) to (\S+)%"
+    said = r"its loss differs by (\S+) to (\S+)%"
     (least, most) = re.findall(said, readme)[0]
     assert (float(least), float(most)) == (min(map(float, changes)), max(map(float, changes)))
     assert f"is {least} to {most}% apart" in " ".join(PAGE.split())

@@ -341,7 +341,7 @@ def test_only_attributes_that_stay_text_are_logged(
 
 def test_a_column_with_a_declared_type_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "anonspark")
-    attributes = {"zip": {"role": "insensitive", "type": "text"}, "code": "insensitive"}
+    attributes = {"zip": {"role": "quasi_identifier", "type": "text"}, "code": "insensitive"}
     document = {"input": {"path": "a.csv"}, "attributes": attributes, "output": {"path": "out"}}
     wanted = WantedColumns.of(Configuration.model_validate(document | {"privacy": {"k": 2}}))
     address = TableAddress(("declared.csv",), "csv", "input.path")
