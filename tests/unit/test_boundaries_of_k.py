@@ -304,8 +304,9 @@ def labels_of_several_values() -> list[bool]:
     reader = BoundsReader(
         published, "category", pa.string(), has_hierarchy=False, has_missing_label=True
     )
-    wider: list[bool] = reader.read([pa.array(["a", "{a, b}", "missing"])]).wider.tolist()
-    return wider
+    sets = pa.array([["a"], ["a", "b"], [None]], pa.list_(pa.string()))
+    read = reader.read([pa.array(["a", "{a, b}", "missing"])]), reader._read_sets(sets)
+    return [flag for bounds in read for flag in bounds.wider.tolist()]
 
 
 def as_floats(low: int, high: int) -> bool:
@@ -765,7 +766,7 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
     ),
     "labels of several values": (
         labels_of_several_values,
-        [False, True, False],
+        [False, True, False] * 2,
     ),
     "levels without a hierarchy": (
         lambda: _level(SimpleNamespace(hierarchy=None), None, np.array([0.0, 0.5])).tolist(),  # type: ignore[arg-type]
