@@ -106,7 +106,7 @@ def steps_of(method: str) -> dict[str, Sequence[Any]]:
         raise OSError("the machine is gone")
 
     return {
-        "before the table": (SparkNamedTable, "_create", gone),
+        "before the table": (SparkNamedTable, "write", gone),
         "before the commit": (DataFrameWriterV2, method, gone),
         "after the commit": (DataFrameWriterV2, method, gone_afterwards),
     }
@@ -121,7 +121,7 @@ def steps_of_hive() -> dict[str, Sequence[Any]]:
         raise OSError("the machine is gone")
 
     return {
-        "before the table": (SparkNamedTable, "_create", gone),
+        "before the table": (SparkNamedTable, "write", gone),
         "before the commit": (SparkNamedTable, "_replace", gone),
         "after the commit": (SparkNamedTable, "_replace", gone_afterwards),
     }
