@@ -127,13 +127,18 @@ def written_by_task(rows: Rows, encoding: Encoding, aside: str, batches: Batches
     )
 
 
+def name_of_attempt() -> str:
+    """Return a name for the file of a task, which no other attempt of it has."""
+    context = TaskContext.get()
+    part, number = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
+    return f"part-{part:05d}-{number}"
+
+
 def written_file(file: EncodedFile, row_groups: Batches, aside: str) -> dict[str, str]:
     """Write a file under a name that only this attempt has."""
     from pyarrow.fs import FileSystem
 
-    context = TaskContext.get()
-    part, number = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
-    attempt = f"part-{part:05d}-{number}"
+    attempt = name_of_attempt()
     # Of Hadoop's addresses pyarrow knows hdfs: and s3:, with credentials of its own.
     system, local = FileSystem.from_uri(f"file://{aside}")
     system.create_dir(local)
@@ -178,9 +183,7 @@ class EncodingWriter(DataSourceArrowWriter):
             file = EncodedFile(Encoding.of(table.schema))
             whole = iter(table.to_batches())
             return Written(written_file(file, whole, self.options["aside"])["attempt"])
-        context = TaskContext.get()
-        part, number = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
-        attempt = f"part-{part:05d}-{number}"
+        attempt = name_of_attempt()
         Path(self.options["aside"]).mkdir(parents=True, exist_ok=True)
         with Path(self.options["aside"], attempt).open("wb") as stream:
             for batch in batches:

@@ -86,14 +86,15 @@ def build(folder: Path, parts: int = PARTS) -> list[Path]:
             for part in missing
         ]
         outputs = [process.communicate()[0] for process in processes]
-        for process, output in zip(processes, outputs, strict=True):
-            if process.returncode:
+        libraries = [Path(temporary, targets[part].name) for part in missing]
+        for process, output, library in zip(processes, outputs, libraries, strict=True):
+            if process.returncode or not library.is_file():
                 raise OSError(f"the machine code of the kernels cannot be built: {output[-2000:]}")
         for old in folder.glob(f"kernels-*{EXTENSION_SUFFIXES[0]}"):
             if old.name not in file_names():
                 old.unlink()
-        for part in missing:
-            Path(temporary, targets[part].name).replace(targets[part])
+        for library in libraries:
+            library.replace(folder / library.name)
     return targets
 
 
@@ -109,10 +110,9 @@ def compile_part(folder: str, part: int) -> None:
 
 def kernels_of_part(part: int) -> list[Kernel]:
     """Return the kernels of a part and all that they call, callees first."""
-    parts = {module: index for index, modules in enumerate(_FIRST_PARTS) for module in modules}
-    modules = [kernel.symbol.rpartition("_")[0] for kernel in KERNELS]
+    part_of = {module: index for index, modules in enumerate(_FIRST_PARTS) for module in modules}
     chosen = _with_callees(
-        [k for k, name in zip(KERNELS, modules, strict=True) if parts.get(name, PARTS - 1) == part]
+        [k for k in KERNELS if part_of.get(k.symbol.rpartition("_")[0], PARTS - 1) == part]
     )
     return [kernel for kernel in KERNELS if kernel in chosen]
 

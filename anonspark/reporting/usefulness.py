@@ -118,7 +118,7 @@ def _models(learning: Learning, rules: Disclosure) -> list[Block]:
 def _scores(learning: Learning) -> Chart:
     """Compare learners trained on the original and on the release, as bars above a table.
 
-    A learner has two bars, whose tip tells the difference, and a row that adds the verdict. A line
+    A learner has two bars, whose tip has the difference, and a row that adds the verdict. A line
     in the chart and the last row show what guessing would score.
     """
     kept_score = kept_of(learning)

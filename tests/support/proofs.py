@@ -14,13 +14,8 @@ from anonspark.verification.result import Verification
 
 _RISK = {
     **{"attacker": "prosecutor", "highest": 0.1, "average": 0.1, "at_risk": 0.0, "unique": 0.0},
-    **{
-        "accepted_average": 0.1,
-        "threshold": 0.2,
-        "high_highest": False,
-        "high_at_risk": False,
-        "high_average": False,
-    },
+    **{"accepted_average": 0.1, "threshold": 0.2},
+    **dict.fromkeys(("high_highest", "high_at_risk", "high_average"), False),
 }
 
 

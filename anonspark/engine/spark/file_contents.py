@@ -184,9 +184,7 @@ def find_reason_for_rows(
         return f"input.options.{unknown[0]}"
     if files.old_calendar and any(pa.types.is_temporal(column.type) for column in columns):
         return "days or times that may be those of an old calendar"
-    if (reason := find_odd_setting(session)) or (
-        reason := find_odd_size(session, files.sizes, files.files, _FEW_ROW_GROUPS)
-    ):
+    if reason := find_odd_setting(session) or find_odd_size(session, files.sizes, files.files):
         return reason
     try:
         # A file of each kind, and the largest.
@@ -197,8 +195,7 @@ def find_reason_for_rows(
         ]
     except _FAILURES:
         return "a footer that cannot be read"
-    row_groups = footers[0].num_row_groups
-    if reason := find_odd_size(session, files.sizes, files.files, row_groups):
+    if reason := find_odd_size(session, files.sizes, files.files, footers[0].num_row_groups):
         return reason
     return find_odd_column(footers, columns) or find_odd_share(footers[0], columns.names)
 
@@ -212,13 +209,13 @@ def find_odd_setting(session: SparkSession) -> str | None:
 
 
 def find_odd_size(
-    session: SparkSession, sizes: Sequence[int], addresses: Sequence[str], row_groups: int
+    session: SparkSession, sizes: Sequence[int], addresses: Sequence[str], row_groups: int = 0
 ) -> str | None:
     """Return what prevents decoding files in tasks of ours, or None if nothing does.
 
     On a disk files have any size: tasks read parts of them. Elsewhere one task reads a file as a
     whole, so it must fit into memory and not delay the others (:func:`largest_whole_file`). With
-    few ``row_groups`` in the largest file, Spark's own reader would be no faster.
+    few ``row_groups`` in the largest file (0: unknown), Spark's own reader would be no faster.
     """
     if not any(sizes):
         return "a table without files"
@@ -307,8 +304,8 @@ def open_published_parquet(spark: SparkSession, path: str) -> PythonStage | None
         addresses = [file.address for file in listed]
         if not sizes or find_odd_setting(spark):
             return None
-        first = min(sizes)
-        footer = read_footer(files, f"{path}/{first}", sizes[first])
+        largest = max(sorted(sizes), key=sizes.__getitem__)
+        footer = read_footer(files, f"{path}/{largest}", sizes[largest])
         schema, groups = _published_schema(footer), footer.num_row_groups
         if schema is None or find_odd_size(spark, [*sizes.values()], addresses, groups):
             return None

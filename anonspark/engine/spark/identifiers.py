@@ -22,7 +22,7 @@ def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration)
     """Replace identifiers by keyed hashes, which only show which records share a value.
 
     Takes the table of :func:`anonspark.engine.spark.reading.select_attributes`. The key is drawn
-    here and stored nowhere, so nobody can test names. Missing values are null. Lazy, no shuffle.
+    here and stored nowhere, so no reader can test names. Missing values are null. Lazy, no shuffle.
     """
     names = configuration.identifiers
     if not names:

@@ -79,7 +79,7 @@ class PayingSeparation(OutlierSeparation):
 def penalty_arrays(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
     """Flatten quasi-identifiers into the arrays from which kernels compute certainty penalties.
 
-    The missing code of one without missing values never occurs. Beside present values, missing ones
+    The missing code of one without missing values never occurs. Among present values, missing ones
     widen numbers and trees to the whole range, not categories without a tree. A node costs the
     share of the leaves below it, and a single leaf nothing.
     """

@@ -252,7 +252,7 @@ def restore_output(files: Files, paths: StagingPaths) -> bool:
     with putting_right(paths):
         # The mark shows that the release is this run's, complete or not.
         is_ours = files.exists(paths.mark) and files.fault(paths.output) is None
-        is_published = files.exists(f"{paths.output}/{MANIFEST}") and is_ours
+        is_published = is_ours and files.exists(f"{paths.output}/{MANIFEST}")
         if is_ours and not is_published:
             _require_half_release(files, paths)
             files.delete(paths.output)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import struct
 from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from anonspark.engine.spark.engine import SparkEngine
 
 ROWS = 24
-QUARTERS = [Decimal(n) / 4 for n in range(ROWS)]
 WHOLE = list(range(ROWS))
 WRITE = {"parquet": pq.write_table, "orc": orc.write_table}
 

@@ -214,7 +214,6 @@ FOLLOWED: dict[str, Any] = {
     "privacy": {"k": 2},
     "output": {"path": "out"},
 }
-STARTED = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)
 
 
 def configured_run(**sections: Any) -> Configuration:
