@@ -204,7 +204,35 @@ def test_for_large_k_an_order_is_cut_at_multiples_of_a_unit(k: int, unit: int) -
     assert cost(points, groups) == pytest.approx(total)
 
 
+def test_of_equal_costs_the_last_group_of_an_order_is_the_smallest() -> None:
+    starts, total = cut_order(np.ones((1, 7)), np.arange(7), 2)
+
+    assert starts.tolist() == [0, 3, 5, 7]
+    assert total == 0.0
+
+
+def test_two_groups_of_large_k_that_no_multiple_of_the_unit_divides_are_not_cut() -> None:
+    starts, total = cut_order(np.ones((1, 200)), np.arange(200), 100)
+
+    assert starts.tolist() == [0, 200]
+    assert total == np.inf
+
+
 # Cutting where it costs least
+
+
+@pytest.mark.parametrize(
+    ("axes", "k", "expected"),
+    [
+        ([[0, 1, 2, 10, 18, 19, 20]], 3, [(0, 1, 2, 3), (4, 5, 6)]),
+        ([[0, 0, 1, 1], [0, 1, 0, 1]], 2, [(0, 1), (2, 3)]),
+    ],
+    ids=["the last position", "the first axis"],
+)
+def test_of_equal_costs_one_is_always_taken(
+    axes: list[list[float]], k: int, expected: Groups
+) -> None:
+    assert as_groups(*cut_where_best(np.array(axes, np.float64), k)) == expected
 
 
 @pytest.mark.parametrize(
