@@ -707,6 +707,8 @@ BOUNDARIES = [
         "kernels/mondrian.py",
         some(
             "test_mondrian.py",
+            "choice_of_the_boundary",
+            "a_boundary_further_out_whose_side_is_just_large_enough",
             "same_groups_as_the_reference",
             "random_tables_against_the_reference",
             "zero_inflated_column_is_cut_by_the_balanced_rule_only",

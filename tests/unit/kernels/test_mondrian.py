@@ -273,6 +273,24 @@ def test_a_boundary_further_out_where_all_beside_the_medians_violate(
         assert list(map(len, published)) == ([6, 6] if sizes == [6, 6] else [12])
 
 
+@pytest.mark.parametrize(
+    ("column", "second_value", "k", "sizes"),
+    [
+        pytest.param([-4, -3, -2, -1, *[0] * 6, 1, 2], [0, 3], 3, [3, 9], id="k on the left"),
+        pytest.param([-2, -1, *[0] * 6, 1, 2, 3, 4], [8, 11], 3, [9, 3], id="k on the right"),
+        # 2 | 10 lacks one record of the second value: it is asked of the very next boundary.
+        pytest.param([-4, -3, -2, -1, *[0] * 6, 1, 2], [2, 3], 2, [3, 9], id="as many as it lacks"),
+    ],
+)
+def test_a_boundary_further_out_whose_side_is_just_large_enough(
+    column: list[int], second_value: list[int], k: int, sizes: list[int]
+) -> None:
+    values = np.isin(np.arange(12), second_value).astype(np.int64)[:, None]
+    table = table_of([np.array(column)], np.arange(12), values=values)
+    criteria = Criteria(k, (Criterion("s", "distinct", 2),), (attribute_of("s", [10, 2]),))
+    assert list(map(len, groups_under(table, criteria, STRICT_BALANCED_DATA))) == sizes
+
+
 @relaxed_rules
 def test_relaxed_takes_the_next_attribute_where_halves_violate(rule: Rule) -> None:
     # Halves by the wider first column have one value each; halves by the second one have two.
