@@ -905,9 +905,9 @@ def _run_tests(folder: Path, tests: str, *, pure: bool) -> int:
     os.environ.setdefault("ANONSPARK_DATA", str(REPOSITORY.parent / "shared" / "data"))
     if pure:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
-    return int(
-        pytest.main(["-q", "-x", "--timeout=120", "-p", "no:cacheprovider", *shlex.split(tests)])
-    )
+    # What never ends ends the process: a failure in it would be tried again, to show a smaller one.
+    limits = ("--timeout=120", "--timeout-method=thread")
+    return int(pytest.main(["-q", "-x", *limits, "-p", "no:cacheprovider", *shlex.split(tests)]))
 
 
 _SECONDS = itertools.count(1)
