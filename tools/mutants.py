@@ -697,7 +697,16 @@ BOUNDARIES = [
     Boundaries(
         "kernels/criteria.py",
         f"{KERNELS}test_criteria.py {KERNELS}test_merging.py -k 'not looked_at_together'",
-        "^(?!_judge_elsewhere)",
+        "^(?!_judge_elsewhere|satisfies_after)",
+    ),
+    Boundaries(
+        "kernels/criteria.py",
+        some(
+            "test_refinement.py",
+            "the_first_record_is_one_of_the_records",
+            "a_changed_group_is_judged_as_the_reference_judges_it",
+        ),
+        "^satisfies_after",
     ),
     # Cuts.
     Boundaries("layers/partition/cutting.py", f"{FEW} {LAYERS}test_partition.py"),

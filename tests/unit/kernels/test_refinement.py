@@ -121,6 +121,25 @@ TWO = Criterion("s", "distinct", 2)
 HALF = Criterion("s", "alpha", 0.5)
 
 
+@pytest.mark.parametrize(
+    ("letters", "members", "leaving", "entering", "most", "satisfied"),
+    [
+        pytest.param("caab", [0, 1, 2, 3], 0, -1, 0.5, False, id="leaves"),
+        pytest.param("cab", [1, 2], -1, 0, 0.4, True, id="enters"),
+    ],
+)
+def test_the_first_record_is_one_of_the_records(
+    letters: str, members: list[int], leaving: int, entering: int, most: float, satisfied: bool
+) -> None:
+    values = np.array([["abc".index(letter)] for letter in letters])
+    criteria = Criteria(1, (Criterion("s", "alpha", most),), (attribute_of("s", [9, 9, 9]),))
+    checker = checker_of(criteria.requirements)
+
+    found = satisfies_after(checker, values, np.array(members), len(members), leaving, entering)
+
+    assert found == satisfied
+
+
 # Records stand at 0, 1, 9 (and 2) in one group, from 10 on in the other, which is nearer to 9.
 @pytest.mark.parametrize(
     ("criterion", "givers", "getters", "moves"),
