@@ -277,10 +277,7 @@ def document_at(folder: str | Path) -> dict[str, Any]:
             "levels": [{"age": 2, "town": 1}],
             "suppression_limit": 0.0,
         },
-        "metrics": {
-            "append_to": f"{folder}/history",
-            "job": f"nightly {folder}",
-        },
+        "metrics": {"append_to": f"{folder}/history", "job": f"nightly {folder}"},
         "output": {"path": f"{folder}/release", "mode": "overwrite"},
         "execution": {"staging_path": f"{folder}/private"},
     }

@@ -647,11 +647,7 @@ LATTICE_TASKS = ("_CountRecords", "_RollUp", "_Score", "_UtilityClasses")
 def test_tasks_that_fail_and_are_run_again(
     engine: LocalEngine, quick_start: dict[str, str], tmp_path: Path
 ) -> None:
-    options = {
-        "driver_tuples": 1,
-        "suppression_limit": 1.0,
-        "levels": [{"age": 1, "city": 0}],
-    }
+    options = {"driver_tuples": 1, "suppression_limit": 1.0, "levels": [{"age": 1, "city": 0}]}
     document = small_document(tmp_path, model=options, privacy=CRITERIA)
     expected = of_any_run(run(engine, document))
     document["output"]["path"] += "-again"

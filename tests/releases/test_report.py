@@ -589,10 +589,7 @@ def learned_release(tmp_path_factory: pytest.TempPathFactory) -> LearnedRelease:
     table = people().drop_columns(["born", "visits"])
     original = write_table(folder / "input.parquet", table.slice(0, 400))
     holdout = write_table(folder / "holdout.parquet", table.slice(400))
-    attributes = {
-        **dict.fromkeys(("age", "job", "weight"), "quasi_identifier"),
-        "ill": "sensitive",
-    }
+    attributes = {**dict.fromkeys(("age", "job", "weight"), "quasi_identifier"), "ill": "sensitive"}
     path = configuration_file(folder, attributes=attributes, missing="category")
     assert main(["run", str(path), "--no-progress"]) == 0
     return LearnedRelease(folder / "release", original, holdout)

@@ -174,9 +174,7 @@ def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monkey
     roles = {name: ATTRIBUTES[name] for name in ("age", "patient", "visit", "sex", "disease")}
     roles["age"] = {"role": "quasi_identifier", "grid": "auto"}
     path = configuration_file(
-        tmp_path,
-        attributes=roles,
-        privacy={"l_diversity": {"attribute": "disease", "l": 2}},
+        tmp_path, attributes=roles, privacy={"l_diversity": {"attribute": "disease", "l": 2}}
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
     outcome = cli("check", path, "--no-progress")

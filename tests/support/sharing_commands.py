@@ -303,14 +303,7 @@ def union_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
         return {name: one for name, one in release.items() if name.startswith("data/")}
 
     return finished(
-        Command(
-            work,
-            folder / "template",
-            command,
-            state,
-            followed=((command,),),
-            disk=disk,
-        )
+        Command(work, folder / "template", command, state, followed=((command,),), disk=disk)
     )
 
 

@@ -31,10 +31,7 @@ PATIENTS = pa.table(
         "illness": [("flu", "cold", "none", "asthma")[n // 7 % 4] for n in range(2000)],
     }
 )
-ATTRIBUTES = {
-    **dict.fromkeys(("age", "sex", "city"), "quasi_identifier"),
-    "illness": "sensitive",
-}
+ATTRIBUTES = {**dict.fromkeys(("age", "sex", "city"), "quasi_identifier"), "illness": "sensitive"}
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1800)]
 

@@ -362,11 +362,7 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_disk_full_on_one_worker(
-    cluster: Cluster,
-    table: Path,
-    embedded: tuple[str, pa.Table],
-    tmp_path: Path,
-    full_disk: Path,
+    cluster: Cluster, table: Path, embedded: tuple[str, pa.Table], tmp_path: Path, full_disk: Path
 ) -> None:
     """Its tasks fail; Spark is told to give them to another one."""
     while len(cluster.workers) > 1:

@@ -431,10 +431,7 @@ def test_damaged_files(by_spark: Reader, tmp_path: Path, data_format: str, damag
 def test_what_only_spark_reads(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1]}), path)
-    told = {
-        ("parquet", "mergeSchema"): {"mergeSchema": "true"},
-        ("avro", "'avro'"): {},
-    }
+    told = {("parquet", "mergeSchema"): {"mergeSchema": "true"}, ("avro", "'avro'"): {}}
     for (data_format, word), options in told.items():
         kind, message = outcome_of_table(by_local, path, data_format, options)
         assert kind == "ConfigurationError"
@@ -601,11 +598,7 @@ SECTIONS: dict[str, Any] = {
         "visit.tags": "insensitive",
     },
     "missing": "category",
-    "privacy": {
-        "k": 4,
-        "unit": "person.id",
-        "l_diversity": {"attribute": "visit.disease", "l": 2},
-    },
+    "privacy": {"k": 4, "unit": "person.id", "l_diversity": {"attribute": "visit.disease", "l": 2}},
     "execution": {"seed": 2**61 + 5},
 }
 

@@ -120,11 +120,7 @@ NO_FIELD = pa.array([{"a": None, "b": 1}] * ROWS, pa.struct([("a", pa.null()), (
     ids=["list", "other list", "nulls", "field", "struct"],
 )
 def test_nulls_inside_of_others(
-    engine: SparkEngine,
-    tmp_path: Path,
-    columns: pa.Array,
-    more: Any,
-    asked: str,
+    engine: SparkEngine, tmp_path: Path, columns: pa.Array, more: Any, asked: str
 ) -> None:
     tables = [pa.table({"q": WHOLE, "x": one}) for one in (columns, *more)]
     write(tmp_path, *tables)

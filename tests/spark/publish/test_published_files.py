@@ -24,11 +24,7 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.parquet_files import encoding_of
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish import file_assignment, writing
-from anonspark.layers.publish.history import (
-    append_to_history,
-    last_comparable_run,
-    require_history,
-)
+from anonspark.layers.publish.history import append_to_history, last_comparable_run, require_history
 from anonspark.layers.publish.paths import require_usable_metrics
 
 if TYPE_CHECKING:

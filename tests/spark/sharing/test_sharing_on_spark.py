@@ -317,9 +317,7 @@ def test_drawn_bins_are_those_of_one_process(engine: SparkEngine, tmp_path: Path
 
 
 def test_files_of_which_tasks_read_some_columns(
-    engine: SparkEngine,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    engine: SparkEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What was planted in the data is in no file, no log line and no description of a job."""
     planted, rows, value = 5_347, 9_173, "Okapi in no domain"

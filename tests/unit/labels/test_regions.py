@@ -22,12 +22,7 @@ from anonspark.core.hierarchies.hierarchy import (
     interval_hierarchy,
     prefix_hierarchy,
 )
-from anonspark.core.labels import (
-    category_label,
-    hierarchy_label,
-    interval_labels,
-    value_labels,
-)
+from anonspark.core.labels import category_label, hierarchy_label, interval_labels, value_labels
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
 from anonspark.labels.region_matching import RegionReader
 from anonspark.labels.regions import (

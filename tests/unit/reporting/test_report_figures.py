@@ -17,14 +17,8 @@ from anonspark.labels.axes import Axis
 from anonspark.labels.regions import PublishedAttribute, leaves_by_label, read_regions
 from anonspark.presentation.blocks import Code, Table
 from anonspark.release.manifest import Manifest
-from anonspark.reporting import (
-    marginals as marginals_module,
-)
-from anonspark.reporting import (
-    proof_sections,
-    risk_sections,
-    value_sections,
-)
+from anonspark.reporting import marginals as marginals_module
+from anonspark.reporting import proof_sections, risk_sections, value_sections
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
 from anonspark.reporting.evidence import Disclosure, Evidence
 from anonspark.reporting.figures import Figures

@@ -85,10 +85,7 @@ def test_the_example_of_the_documentation(tmp_path: Path, monkeypatch: pytest.Mo
     (place.parent / "towns.csv").write_text(TOWNS)
     monkeypatch.chdir(tmp_path)
     configuration = parse_configuration(document)
-    assert list(configuration.attributes) == [
-        *yaml.safe_load(coding)["attributes"],
-        "patient_id",
-    ]
+    assert list(configuration.attributes) == [*yaml.safe_load(coding)["attributes"], "patient_id"]
     assert configuration.privacy.unit == ["patient_id"]
 
 
