@@ -146,8 +146,7 @@ def test_init_of_people_writes_a_configuration_that_runs(folder: Path, cli: Cli)
     assert set(stated.model_dump(exclude={"columns"}).values()) == {None}
     for file in ("again.yaml", "again.seed"):
         (folder / file).unlink()
-    outcome = cli(*again)
-    assert (outcome.code, "found again.decision.yaml already" in outcome.err) == (2, True)
+    cli.ends(2, *again, says="found again.decision.yaml already")
 
 
 def test_larger_tables_try_no_models(
