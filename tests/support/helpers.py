@@ -46,9 +46,11 @@ def configuration_file(tmp_path: Path, **sections: Any) -> Path:
     return document_file(tmp_path, document)
 
 
-def document_file(folder: Path, document: Mapping[str, Any]) -> Path:
-    """Write a document as ``configuration.yaml``, without a default."""
-    path = folder / "configuration.yaml"
+def document_file(
+    folder: Path, document: Mapping[str, Any], name: str = "configuration.yaml"
+) -> Path:
+    """Write a document, without a default."""
+    path = folder / name
     text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
     path.write_text(text)
     return path
