@@ -258,10 +258,7 @@ def test_the_codec_of_the_session(spark: SparkSession) -> None:
     schema = pa.schema([("name", pa.string())])
     assert encoding_of(spark, schema).codec == "snappy"
     spark.conf.set("spark.sql.parquet.compression.codec", "ZSTD")
-    try:
-        assert encoding_of(spark, schema).codec == "zstd"
-    finally:
-        spark.conf.unset("spark.sql.parquet.compression.codec")
+    assert encoding_of(spark, schema).codec == "zstd"
 
 
 @cases(__file__, "key", "value")
@@ -270,11 +267,8 @@ def test_settings_that_the_encoder_does_not_know_are_refused_before_any_work(
 ) -> None:
     engine.require_format("parquet")
     engine.session.conf.set(key, value)
-    try:
-        with pytest.raises(ConfigurationError, match=f"{key}: releases are encoded"):
-            engine.require_format("orc")
-    finally:
-        engine.session.conf.unset(key)
+    with pytest.raises(ConfigurationError, match=f"{key}: releases are encoded"):
+        engine.require_format("orc")
 
 
 def write_patients(path: Path, rows: int) -> None:
