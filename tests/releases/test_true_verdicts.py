@@ -12,7 +12,7 @@ import pytest
 from cases import cases
 from commands import Cli
 from helpers import configuration_file, write_table
-from release_folders import save_manifest
+from release_folders import read_manifest, save_manifest
 
 import anonspark
 from anonspark.errors import ConfigurationError, GuaranteeError
@@ -32,11 +32,6 @@ def people() -> dict[str, Any]:
         "ward": ["north"] * ROWS,
         "note": [f"note {row}" for row in range(ROWS)],
     }
-
-
-def manifest_of(release: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((release / "manifest.json").read_text())
-    return document
 
 
 @pytest.fixture
@@ -60,7 +55,7 @@ def test_a_sensitive_attribute_without_a_criterion(
     assert "usable, with 1 warning" in checked.out
     share = "50% of the records lie in such classes"
     cli.ends(0, "run", configured, "--no-progress", "--report", says=(share, remedy))
-    (warning,) = manifest_of(tmp_path / "release")["warnings"]
+    (warning,) = read_manifest(tmp_path / "release")["warnings"]
     assert (warning["code"], warning["attribute"]) == ("no_criterion", "illness")
     assert warning["figures"] == {"homogeneous_records": ROWS // 2}
     assert "flu" not in warning["text"]
@@ -85,7 +80,7 @@ def test_a_criterion_that_allows_classes_with_one_value(
 ) -> None:  # fmt: skip
     options = [f"--set=privacy.{key}={json.dumps(value)}" for key, value in privacy.items()]
     cli.ends(0, "run", configured, "--no-progress", *options)
-    found = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
+    found = [one["code"] for one in read_manifest(tmp_path / "release")["warnings"]]
     assert found == ([] if code is None else [code])
     proved = cli("verify", tmp_path / "release", "--no-progress", "--json")
     assert len(json.loads(proved.out)["warnings"]) == len(found)
@@ -182,7 +177,7 @@ def test_k_1_protects_nobody(configured: Path, tmp_path: Path, cli: Cli) -> None
     assert "no protection, because k = 1 lets every record" in done.out
     assert "excellent" not in done.out
     release = tmp_path / "release"
-    codes = {one["code"] for one in manifest_of(release)["warnings"]}
+    codes = {one["code"] for one in read_manifest(release)["warnings"]}
     assert codes == {"no_protection", "no_criterion"}
     assert "- k = 1 protects no one" in (release / "README.md").read_text()
     page = (release / "report.html").read_text()
@@ -225,7 +220,7 @@ def test_usefulness_counts_what_is_left_out(configured: Path, tmp_path: Path, cl
     assert words in done.out
     assert "2 not published: ward, note" in done.out
     release = tmp_path / "release"
-    summary = manifest_of(release)["summary"]
+    summary = read_manifest(release)["summary"]
     assert (summary["columns_in"], summary["columns_published"]) == (4, 2)
     assert "2 of 4 columns published" in (release / "README.md").read_text()
     page = (release / "report.html").read_text()
