@@ -683,26 +683,16 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
     ),
     "criteria that are as strict": (
         lambda: [
-            Criterion("d", kind, bound, c).is_as_strict_as(Criterion("d", kind, 3, 2.0))
+            [
+                Criterion("d", kind, bound, c).is_as_strict_as(Criterion("d", kind, 3, 2.0))
+                for bound, c in ((2, 2.0), (3, 2.0), (4, 2.0), (3, 1.5), (3, 2.5))
+            ]
             for kind in ("distinct", "alpha", "recursive")
-            for bound, c in ((2, 2.0), (3, 2.0), (4, 2.0), (3, 1.5), (3, 2.5))
         ],
         [
-            False,
-            True,
-            True,
-            True,
-            False,
-            True,
-            True,
-            False,
-            True,
-            True,
-            False,
-            True,
-            True,
-            True,
-            False,
+            [False, True, True, True, False],
+            [True, True, False, True, True],
+            [False, True, True, True, False],
         ],
     ),
     "values to ask for": (
