@@ -141,8 +141,12 @@ def quick_start(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def spark(spark_session: SparkSession) -> Iterator[SparkSession]:
-    """Lend the Spark session to one test; cached tables and temporary views go afterwards."""
+    """Lend the Spark session to one test; cached tables, views and settings go afterwards."""
+    from helpers import put_back, settings_of
+
+    before = settings_of(spark_session)
     yield spark_session
+    put_back(spark_session, before)
     spark_session.catalog.clearCache()
     for view in spark_session.sql("SHOW VIEWS").collect():
         spark_session.catalog.dropTempView(view.viewName)

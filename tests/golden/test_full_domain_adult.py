@@ -88,12 +88,7 @@ def test_tables_4_4_and_4_5(columns: dict[str, list[str]]) -> None:
     assert best["most classes", 2][1] == raw | {"education": 0, "workclass": 1}
     assert best["most classes", 4][1] == raw | {"education": 1}
     assert best["most classes", 10][1] == raw
-    assert best["most classes", 50][1] == {
-        "age": 0,
-        "sex": 0,
-        "occupation": 1,
-        "salary-class": 0,
-    }
+    assert best["most classes", 50][1] == {"age": 0, "sex": 0, "occupation": 1, "salary-class": 0}
     # Printed averages are truncated, the class of suppressed records among the classes.
     averages = {2: 6.01, 4: 13.12, 10: 31.68, 50: 120.16}
     for k, average in averages.items():

@@ -13,13 +13,7 @@ from places import require_data
 from printed_figures import printed_figures
 from quality import holders
 from quality.adult_releases import PRIVACY, entropy_loss_of
-from quality.csv_tables import (
-    ADULT_FILES,
-    MAMMOGRAPHIC,
-    Texts,
-    read_adult,
-    read_mammographic,
-)
+from quality.csv_tables import ADULT_FILES, MAMMOGRAPHIC, Texts, read_adult, read_mammographic
 from quality.equal_records import keep_equal_records
 from quality.first_cut import (
     OPTIMIZED,

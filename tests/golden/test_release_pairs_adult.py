@@ -232,11 +232,7 @@ def test_nested_releases_of_some_rows(adult_path: Path, tmp_path: Path) -> None:
 def test_values_that_a_plan_requires(adult_path: Path, tmp_path: Path) -> None:
     persons = write_persons(adult_path, tmp_path / "persons.parquet")
     # The check of the plan is switched off, so that the files have something to show.
-    collusion = {
-        "k": 5,
-        "l_diversity": {"attribute": "occupation", "l": 5},
-        "recipients": 1,
-    }
+    collusion = {"k": 5, "l_diversity": {"attribute": "occupation", "l": 5}, "recipients": 1}
     plan = plan_of(
         persons, tmp_path, {"a": 10, "b": 10}, collusion=collusion, strategy="independent"
     )

@@ -106,17 +106,9 @@ def test_choices_with_noise(
     assert exact == pytest.approx(expected[1], abs=0.08)
 
 
-@pytest.mark.parametrize(
-    ("case", "expected"),
-    [
-        (("top", "gini", "0.25"), 0.81),
-        (("tables", "chi_square", "0.25"), 0.82),
-        (("top", "gini", "1"), 0.92),
-        (("tables", "chi_square", "1"), 0.89),
-    ],
-)
+@cases(__file__, "case", "expected")
 def test_few_attributes_make_no_difference(
-    data_directory: Path, case: tuple[str, Score, str], expected: float
+    data_directory: Path, case: list[Any], expected: float
 ) -> None:
     path = data_directory / "car.csv"
     require_data(path)

@@ -17,7 +17,7 @@ import typer
 import yaml
 from cases import cases, data_beside
 from commands import Cli
-from helpers import contents, write_people_of_towns
+from helpers import contents, document_file, write_people_of_towns
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -277,10 +277,7 @@ def document_at(folder: str | Path) -> dict[str, Any]:
             "levels": [{"age": 2, "town": 1}],
             "suppression_limit": 0.0,
         },
-        "metrics": {
-            "append_to": f"{folder}/history",
-            "job": f"nightly {folder}",
-        },
+        "metrics": {"append_to": f"{folder}/history", "job": f"nightly {folder}"},
         "output": {"path": f"{folder}/release", "mode": "overwrite"},
         "execution": {"staging_path": f"{folder}/private"},
     }
@@ -457,8 +454,7 @@ def test_a_run_with_credentials_everywhere(
     # proven by it.
     document["attributes"]["town"]["hierarchy"] = str(mounted / "towns.csv")
     document["privacy"]["delta_presence"]["population"] = str(mounted / "input.parquet")
-    path = written / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    path = document_file(written, document)
     grid = {
         "base": document,
         "axes": {
@@ -468,7 +464,7 @@ def test_a_run_with_credentials_everywhere(
         },
         "output": f"{MOUNTED}/comparison",
     }
-    (written / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
+    document_file(written, grid, "grid.yaml")
     release, original = f"{MOUNTED}/release", f"{MOUNTED}/input.parquet"
     caplog.set_level(logging.INFO)
     plans = returned_by(monkeypatch, plan, "plan_run")

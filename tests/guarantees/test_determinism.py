@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
-import yaml
 from cases import by_name
 from failing_runs import run_all
-from helpers import of_any_run, write_files
+from helpers import document_file, of_any_run, write_files
 
 from anonspark.config import parse_configuration
 from anonspark.demo.people import people_of
@@ -205,10 +204,7 @@ def test_a_whole_table_in_any_files_order_and_tasks(adult: pa.Table, tmp_path: P
 def write_configuration(configuration: dict[str, Any], folder: Path) -> Path:
     """Write a configuration that publishes into a folder."""
     folder.mkdir()
-    path = folder / "configuration.yaml"
-    changed = configuration | {"output": {"path": str(folder / "release")}}
-    path.write_text(yaml.safe_dump(changed, sort_keys=False), encoding="utf-8")
-    return path
+    return document_file(folder, configuration | {"output": {"path": str(folder / "release")}})
 
 
 @pytest.mark.system

@@ -19,14 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import Cli
-from helpers import (
-    configuration_file,
-    contents,
-    disk,
-    table_of,
-    write_earlier_release,
-    write_table,
-)
+from helpers import configuration_file, contents, disk, table_of, write_earlier_release, write_table
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf

@@ -266,9 +266,7 @@ def test_a_release_is_a_function_of_sizes_and_means(
 
 
 @pytest.mark.parametrize(
-    "declared",
-    [{}, {"range": [-1000, 9000]}, {"weight": 3.0}],
-    ids=["alone", "range", "weight"],
+    "declared", [{}, {"range": [-1000, 9000]}, {"weight": 3.0}], ids=["alone", "range", "weight"]
 )
 @pytest.mark.parametrize("missing", ["drop", "category"])
 @pytest.mark.parametrize("model", ["microaggregation", "smondrian"])

@@ -20,15 +20,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
-from planted_values import (
-    ATTRIBUTES,
-    SEED,
-    TEXTS,
-    Planted,
-    document,
-    planted_table,
-    write_inputs,
-)
+from planted_values import ATTRIBUTES, SEED, TEXTS, Planted, document, planted_table, write_inputs
 from standalone import QUICK_QUERIES, QUICK_START, write_spark_defaults
 
 from anonspark.layers.publish.class_table import _in_digits, _published_names

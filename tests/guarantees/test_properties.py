@@ -99,8 +99,7 @@ KINDS = (
         "born",
         pa.date32(),
         few_or_many(
-            [date(1969, 12, 31), date(2000, 2, 29)],
-            st.dates(date(1900, 1, 1), date(2100, 1, 1)),
+            [date(1969, 12, 31), date(2000, 2, 29)], st.dates(date(1900, 1, 1), date(2100, 1, 1))
         ),
         date.fromisoformat,
         divider="/",

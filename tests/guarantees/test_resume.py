@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Cli
-from helpers import (
-    configuration_file,
-    contents,
-    metrics,
-    of_any_run,
-    summary,
-    write_table,
-)
+from helpers import configuration_file, contents, metrics, of_any_run, summary, write_table
 
 from anonspark.cli.application import main
 from anonspark.engine.local.files import LocalFiles
@@ -330,10 +323,7 @@ def test_killed_while_its_files_get_their_names(
 
     write_people(tmp_path / "input.parquet")
     configuration = configuration_file(
-        tmp_path,
-        attributes=ATTRIBUTES,
-        model={"name": "smondrian"},
-        execution={"engine": "spark"},
+        tmp_path, attributes=ATTRIBUTES, model={"name": "smondrian"}, execution={"engine": "spark"}
     )
     with monkeypatch.context() as patch:
         patch.setattr("anonspark.engine.spark.parquet_files.FileSystem.rename", rename)

@@ -17,6 +17,7 @@ import pytest
 from cases import cases
 from every_operation import (
     FOLLOWING,
+    Ended,
     Pair,
     Scene,
     call,
@@ -98,6 +99,14 @@ def replacing(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     return scene(tmp_path_factory.mktemp("replacing"), overwrite=True)
 
 
+def run_with(made: Scene, fault: Fault) -> Ended:
+    """Run with a fault, where everything lies as before."""
+    made.lay_out()
+    disk = SimulatedDisk(made.folder)
+    with disk.in_place():
+        return call(disk, made.run, fault)
+
+
 def number_of(made: Scene, wanted: Callable[[Operation], bool]) -> int:
     return next(number for number, one in enumerate(made.operations) if wanted(one))
 
@@ -106,10 +115,7 @@ def test_parent_that_cannot_be_seen_for_a_moment(replacing: Scene) -> None:
     """It was called a bug, too, before anything was staged."""
     first = number_of(replacing, lambda one: ".anonspark-" in one.path)
     for at in range(first):
-        replacing.lay_out()
-        disk = SimulatedDisk(replacing.folder)
-        with disk.in_place():
-            ended = call(disk, replacing.run, Fault(at, "lost connection"))
+        ended = run_with(replacing, Fault(at, "lost connection"))
         assert ended.code in (0, 2, 5), (replacing.operations[at], ended.err)
 
 
@@ -117,10 +123,7 @@ def test_parent_that_cannot_be_seen_for_a_moment(replacing: Scene) -> None:
 def test_refusal_is_no_bug(replacing: Scene, verb: str, path: str) -> None:
     """It was called a bug of anonspark, with exit code 1."""
     at = number_of(replacing, lambda one: (one.verb, one.path.partition("/")[2]) == (verb, path))
-    replacing.lay_out()
-    disk = SimulatedDisk(replacing.folder)
-    with disk.in_place():
-        ended = call(disk, replacing.run, Fault(at, "stale handle"))
+    ended = run_with(replacing, Fault(at, "stale handle"))
     assert ended.code == 5
     assert "Stale file handle" in ended.err
     assert replacing.release() == replacing.before
@@ -146,10 +149,7 @@ def test_run_killed_between_its_renames_is_put_right(replacing: Scene, following
 
 def test_rename_that_is_refused_brings_the_earlier_release_back(replacing: Scene) -> None:
     for at in steps_that_publish(replacing)[:2]:
-        replacing.lay_out()
-        disk = SimulatedDisk(replacing.folder)
-        with disk.in_place():
-            ended = call(disk, replacing.run, Fault(at, "no permission"))
+        ended = run_with(replacing, Fault(at, "no permission"))
         assert ended.code == 5
         assert "could not be renamed" in ended.err
         assert replacing.release() == replacing.before
@@ -158,22 +158,15 @@ def test_rename_that_is_refused_brings_the_earlier_release_back(replacing: Scene
 
 def test_lost_answer_of_the_last_step(replacing: Scene) -> None:
     """The manifest was in its place, and the message said that nothing was published."""
-    last = number_of(
-        replacing, lambda one: one.verb == "link" and one.path.endswith("/manifest.json")
-    )
-    replacing.lay_out()
-    disk = SimulatedDisk(replacing.folder)
-    with disk.in_place():
-        ended = call(disk, replacing.run, Fault(last, DONE_AND_REFUSED))
+    *_, last = steps_that_publish(replacing)
+    ended = run_with(replacing, Fault(last, DONE_AND_REFUSED))
     assert (ended.code, ended.err) == (0, "")
     assert replacing.release() == replacing.after
 
 
 def test_run_killed_at_its_end_and_replaced_by_another(replacing: Scene) -> None:
     """Its staging directory stayed, and clean could not say whose release was in its place."""
-    last = number_of(
-        replacing, lambda one: one.verb == "link" and one.path.endswith("/manifest.json")
-    )
+    *_, last = steps_that_publish(replacing)
     replacing.lay_out()
     disk = SimulatedDisk(replacing.folder)
     with disk.in_place():
@@ -229,10 +222,7 @@ def test_power_cut_before_the_last_sync(replacing: Scene) -> None:
 def test_disk_that_is_lost_while_a_release_is_replaced(replacing: Scene) -> None:
     """The message did not say where the earlier release was, nor what puts it back."""
     renamed = number_of(replacing, lambda one: (one.verb, one.path) == ("rename", "release"))
-    replacing.lay_out()
-    disk = SimulatedDisk(replacing.folder)
-    with disk.in_place():
-        ended = call(disk, replacing.run, Fault(renamed + 1, LOST))
+    ended = run_with(replacing, Fault(renamed + 1, LOST))
     assert ended.code == 5
     assert "the release that was at" in ended.err
     assert "run anonspark clean" in ended.err

@@ -113,10 +113,7 @@ class Channels:
     """Runs `select` and returns all that somebody sees of it but what is drawn."""
 
     def __init__(
-        self,
-        folder: Path,
-        capsys: pytest.CaptureFixture[str],
-        caplog: pytest.LogCaptureFixture,
+        self, folder: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
     ) -> None:
         self.folder, self.capsys, self.caplog = folder, capsys, caplog
         self.numbers = count()

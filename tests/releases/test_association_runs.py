@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import yaml
 from cases import cases
 from commands import Cli, Outcome, interrupted
 from evaluated import people
@@ -65,21 +64,7 @@ def evaluated(tmp_path: Path, target: str = "ill") -> tuple[float | None, dict[s
     return found.loss, {one.name: (one.before, one.after) for one in found.attributes}
 
 
-@pytest.mark.parametrize(
-    "sections",
-    [
-        {"output": {"style": "interval"}},
-        {"output": {"style": "bounds"}},
-        {"missing": "drop"},
-        {"missing": "drop", "output": {"style": "bounds"}},
-        {"model": {"name": "su-mondrian", "rho": 2}},
-        {"model": {"name": "u-canon"}},
-        {"model": {"name": "microaggregation"}},
-        {"privacy": {"unit": "visits"}},
-        {"privacy": {"l_diversity": {"attribute": "ill", "l": 2}}},
-    ],
-    ids=str,
-)
+@cases(__file__, "sections")
 def test_a_run_tells_what_evaluate_finds(tmp_path: Path, sections: dict[str, Any]) -> None:
     found = run(LocalEngine(), parse_configuration(document_at(tmp_path, **sections)))
     loss, own = told(tmp_path)
@@ -227,9 +212,7 @@ def test_cells_are_ranked_by_it(tmp_path: Path, cli: Cli) -> None:
 
 
 def compared(tmp_path: Path, grid: dict[str, Any], cli: Cli) -> Outcome:
-    path = tmp_path / "grid.yaml"
-    path.write_text(yaml.safe_dump(grid, sort_keys=False))
-    return cli("compare", path, "--no-progress")
+    return cli("compare", document_file(tmp_path, grid, "grid.yaml"), "--no-progress")
 
 
 @cases(__file__, "target", "expected")

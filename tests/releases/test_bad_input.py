@@ -518,11 +518,7 @@ class TestWrongConfiguration:
     @pytest.mark.usefixtures("spark")
     @cases(__file__, "address", "options", "told")
     def test_databases_that_cannot_be_read(
-        self,
-        refused: Refused,
-        address: str,
-        options: dict[str, Any],
-        told: list[str],
+        self, refused: Refused, address: str, options: dict[str, Any], told: list[str]
     ) -> None:
         commands = ("check",) if options else ("check", "run")
         refused(

@@ -38,11 +38,7 @@ def run_blocks(
         },
     )
     sections = {
-        "attributes": {
-            "age": "quasi_identifier",
-            "town": "quasi_identifier",
-            "ill": "insensitive",
-        },
+        "attributes": {"age": "quasi_identifier", "town": "quasi_identifier", "ill": "insensitive"},
         "execution": {"task_rows": TASK_ROWS, "seed": 2**60 + 1},
         **sections,
     }

@@ -174,11 +174,7 @@ def test_every_style(name: str, read_releases: Path, capsys: pytest.CaptureFixtu
     ],
 )
 def test_every_criterion_at_the_figure_that_verify_measures(
-    model: str,
-    style: str,
-    criteria: dict[str, Any],
-    make: Make,
-    capsys: pytest.CaptureFixture[str],
+    model: str, style: str, criteria: dict[str, Any], make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What a release has of a criterion is kept, and anything stricter is broken."""
     release = make(

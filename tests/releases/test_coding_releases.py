@@ -134,8 +134,7 @@ def test_less_than_agreed_on_is_refused(tmp_path: Path, cli: Cli) -> None:
         ("output.style=mean", "output.style"),
         ("missing=category", "missing"),
     ):
-        outcome = cli("run", path, "--set", setting)
-        assert (outcome.code, key in outcome.err) == (2, True)
+        cli.ends(2, "run", path, "--set", setting, says=key)
     assert not (tmp_path / "release").exists()
 
 

@@ -226,10 +226,7 @@ def test_a_copy_has_the_records(release: Path, cli: Cli) -> None:
     lines = (release / "copies" / "part-00000.csv").read_text("utf-8-sig").splitlines()
     rows = published(release).to_pylist()
     shown = {"=cmd": '"\'=cmd"', "-5": '"-5"', "cook": '"cook"', None: ""}
-    assert lines == [
-        '"age","job"',
-        *(f'"{row["age"]}",{shown[row["job"]]}' for row in rows),
-    ]
+    assert lines == ['"age","job"', *(f'"{row["age"]}",{shown[row["job"]]}' for row in rows)]
     assert "`copies` holds the same records as CSV" in (release / "README.md").read_text()
     package = json.loads((release / "datapackage.json").read_text())
     assert [one["path"] for one in package["resources"]][1] == ["copies/part-00000.csv"]

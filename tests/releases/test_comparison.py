@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from commands import Cli
-from helpers import configuration_file, summary, write_table
+from helpers import configuration_file, document_file, summary, write_table
 
 from anonspark.comparison import runner
 from anonspark.comparison.grid import Trial, load_comparison, load_grid
@@ -56,16 +55,14 @@ def document(tmp_path: Path) -> dict[str, Any]:
 
 
 def grid_file(tmp_path: Path, **keys: Any) -> Path:
-    (tmp_path / "base.yaml").write_text(yaml.safe_dump(document(tmp_path), sort_keys=False))
+    document_file(tmp_path, document(tmp_path), "base.yaml")
     grid = {
         "base": "base.yaml",
         "set": {"model.rho": 2},
         "axes": {"model.name": ["smondrian", "su-mondrian"], "privacy.k": [5, 10]},
         "output": str(tmp_path / "grid"),
     } | keys
-    path = tmp_path / "grid.yaml"
-    path.write_text(yaml.safe_dump(grid, sort_keys=False))
-    return path
+    return document_file(tmp_path, grid, "grid.yaml")
 
 
 def hidden(tmp_path: Path) -> list[Path]:

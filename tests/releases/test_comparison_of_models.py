@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from cases import cases
 from commands import Cli
-from helpers import write_table
+from helpers import document_file, write_table
 
 from anonspark.comparison.grid import load_grid
 from anonspark.config import parse_configuration
@@ -69,9 +68,7 @@ def grid_file(tmp_path: Path, holdout: str = "holdout.parquet", **keys: Any) -> 
         "rank_by": "model_loss",
         "output": str(tmp_path / "grid"),
     } | keys
-    path = tmp_path / "grid.yaml"
-    path.write_text(yaml.safe_dump(grid, sort_keys=False))
-    return path
+    return document_file(tmp_path, grid, "grid.yaml")
 
 
 @pytest.fixture(autouse=True)

@@ -462,11 +462,7 @@ def presence(tmp_path: Path) -> Callable[..., Path]:
 
     def configure(population: str, least: float, most: float, **sections: Any) -> Path:
         name = population if "." in population else f"{population}.parquet"
-        wanted = {
-            "population": str(tmp_path / name),
-            "min": least,
-            "max": most,
-        }
+        wanted = {"population": str(tmp_path / name), "min": least, "max": most}
         return configuration_file(
             tmp_path,
             **(

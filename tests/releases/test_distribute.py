@@ -18,12 +18,7 @@ from recipients import carry_out, plan_about, with_ledger
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import (
-    ConfigurationError,
-    DataError,
-    GuaranteeError,
-    PublishingError,
-)
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError, PublishingError
 from anonspark.pipeline.run import StagedRelease
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.reporting.build_report import report_release

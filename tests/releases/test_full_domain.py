@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from cases import data_beside, night
 from commands import Cli
 from data_sets import ADULT_OF_ARX
 from failing_runs import run_all
-from helpers import metrics, of_any_run, published, summary
+from helpers import document_file, metrics, of_any_run, published, summary
 from places import HIERARCHIES, require_data
 
 from anonspark.config import parse_configuration
@@ -647,15 +646,11 @@ LATTICE_TASKS = ("_CountRecords", "_RollUp", "_Score", "_UtilityClasses")
 def test_tasks_that_fail_and_are_run_again(
     engine: LocalEngine, quick_start: dict[str, str], tmp_path: Path
 ) -> None:
-    options = {
-        "driver_tuples": 1,
-        "suppression_limit": 1.0,
-        "levels": [{"age": 1, "city": 0}],
-    }
+    options = {"driver_tuples": 1, "suppression_limit": 1.0, "levels": [{"age": 1, "city": 0}]}
     document = small_document(tmp_path, model=options, privacy=CRITERIA)
     expected = of_any_run(run(engine, document))
     document["output"]["path"] += "-again"
-    (tmp_path / "configuration.yaml").write_text(yaml.safe_dump(document, allow_unicode=True))
+    document_file(tmp_path, document)
     lattice = "layers.partition.lattice.distributed"
     kinds = {f"{lattice}.{name}": name == "_Score" for name in LATTICE_TASKS}
     kinds |= {"models.full_domain._Recode": True, "models.full_domain._DescribeClasses": False}
@@ -703,8 +698,7 @@ def test_a_lattice_too_large(engine: LocalEngine, tmp_path: Path) -> None:
 
 def test_plan_and_commands(tmp_path: Path, cli: Cli) -> None:
     document = small_document(tmp_path, model={"name": "rho-gain", "maximum_levels": {"city": 1}})
-    path = tmp_path / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, allow_unicode=True))
+    path = document_file(tmp_path, document)
     planned = cli.ends(0, "check", path, "--plan")
     assert "nodes of the lattice, each round" in planned.out
     assert "tree levels" not in planned.out

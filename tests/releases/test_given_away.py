@@ -196,7 +196,7 @@ def test_the_attack_with_values_is_counted_as_by_hand(tmp_path: Path, cli: Cli) 
     options = ("--set", "output.style=bounds", "--set", f"output.path={tmp_path / 'bounds'}")
     cli.ends(0, "run", path, "--no-progress", *options)
     again = cli(
-        *("verify", tmp_path / "bounds", "--original", tmp_path / "input.parquet", "--json"),
+        *("verify", tmp_path / "bounds", "--original", tmp_path / "input.parquet", "--json")
     )
     assert json.loads(again.out)["linkage_with_values"] == verified["linkage_with_values"]
     original = ("--original", tmp_path / "input.parquet", "--details")

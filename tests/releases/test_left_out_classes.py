@@ -261,10 +261,7 @@ def test_nothing_shows_how_many_people_have_no_published_record(
     tmp_path: Path, limit: float
 ) -> None:
     """Of the six people who were left out one had no other records, which two figures showed."""
-    columns = {
-        "age": [*range(90), *range(1000, 1060, 10)],
-        "person": [*range(90), *range(5), 99],
-    }
+    columns = {"age": [*range(90), *range(1000, 1060, 10)], "person": [*range(90), *range(5), 99]}
     release, table = one_column(
         tmp_path,
         columns,

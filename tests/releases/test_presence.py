@@ -98,9 +98,7 @@ def test_presence_by_hand() -> None:
 def test_a_population_that_lacks_people_is_no_superset() -> None:
     release = {"age": ["[20-30]"] * 3 + ["40"] + ["[50-60]"]}
     found = measure_presence(
-        pa.table(release),
-        [attribute("age", "integer")],
-        pa.table({"age": [20, 30, 55]}),
+        pa.table(release), [attribute("age", "integer")], pa.table({"age": [20, 30, 55]})
     )
     assert found == Presence(1.0, 1.0, 3, 0, 3, 2, found.counts)
     assert not found.holds
@@ -240,10 +238,7 @@ def test_population_is_matched_by_value(
     kind: Any, labels: list[str], values: pa.Array, expected: int
 ) -> None:
     found = measure_presence(
-        pa.table({"x": labels}),
-        [attribute("x", kind)],
-        pa.table({"x": values}),
-        lower=1 / expected,
+        pa.table({"x": labels}), [attribute("x", kind)], pa.table({"x": values}), lower=1 / expected
     )
     assert found.largest == 1 / expected
     assert found.population == len(values)
@@ -408,10 +403,7 @@ def test_every_possible_release(
 def require_what_a_journalist_knows(folder: Path, cli: Cli, population: pa.Table) -> None:
     """Compare the journalist's risk with people who alone have the value of an end."""
     ages, sexes = population["age_days"].to_numpy(), np.array(population["sex"].to_pylist())
-    attributes = {
-        "age_days": {"role": "quasi_identifier", "grid": None},
-        "sex": "quasi_identifier",
-    }
+    attributes = {"age_days": {"role": "quasi_identifier", "grid": None}, "sex": "quasi_identifier"}
     path = configuration_file(
         folder,
         attributes=attributes,

@@ -15,14 +15,7 @@ import pytest
 from cases import cases, one_by_day
 from commands import Cli, interrupted
 from forgeries import save_table
-from helpers import (
-    configuration_file,
-    contents,
-    of_any_run,
-    published,
-    summary,
-    write_table,
-)
+from helpers import configuration_file, contents, of_any_run, published, summary, write_table
 from holders import anonymize, write_coding
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,10 +78,7 @@ def people(rows: int = 240, seed: int = 1) -> pa.Table:
     columns["age"][:2], columns["pay"][:2], columns["score"][:2] = (
         [18, 79],
         [10.25, 99.75],
-        [
-            -2.5,
-            1e3,
-        ],
+        [-2.5, 1e3],
     )
     columns["born"][:2] = [DAY, datetime.date(1999, 12, 31)]
     columns["seen"][:2] = [MOMENT, MOMENT + datetime.timedelta(days=30, seconds=45000.5)]
@@ -426,7 +416,7 @@ def test_recipients_of_a_plan(tmp_path: Path, cli: Cli) -> None:
         "output": str(tmp_path / "plans"),
         "recipients": {
             "one": {"columns": ["age", "illness"], "purpose": "p", "approved": "board"}
-            | {"privacy": {"k": 5}},
+            | {"privacy": {"k": 5}}
         },
     }
     path = tmp_path / "plan.yaml"

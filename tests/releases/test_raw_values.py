@@ -39,10 +39,7 @@ def test_markers_mean_numbers_and_days(tmp_path: Path, cli: Cli) -> None:
     ages = [999 if place % 10 == 0 else age for place, age in enumerate(AGES)]
     seen = [date(1900, 1, 1) if place % 10 == 1 else day for place, day in enumerate(DAYS)]
     write_table(tmp_path / "input.parquet", {"age": ages, "seen": seen})
-    source = {
-        "path": str(tmp_path / "input.parquet"),
-        "missing_markers": ["", "999", "1900-01-01"],
-    }
+    source = {"path": str(tmp_path / "input.parquet"), "missing_markers": ["", "999", "1900-01-01"]}
     attributes = {
         "age": {"role": "quasi_identifier", "range": [18, 65]},
         "seen": "quasi_identifier",

@@ -81,8 +81,7 @@ def among(name: str, values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 TESTS = {
     "age": ordered("age", st.one_of(st.integers(15, 92).map(str), st.just("30.5"))),
     "born": ordered(
-        "born",
-        st.integers(-100, 20_100).map(lambda day: f"'{DAY + datetime.timedelta(days=day)}'"),
+        "born", st.integers(-100, 20_100).map(lambda day: f"'{DAY + datetime.timedelta(days=day)}'")
     ),
     "pay": ordered("pay", st.integers(-600, 5100).map(lambda cents: f"{cents / 100:.2f}")),
     "height": ordered("height", st.integers(1400, 2000).map(lambda one: f"{one / 10}e0")),

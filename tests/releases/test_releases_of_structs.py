@@ -16,6 +16,7 @@ import pytest
 from cases import cases
 from commands import Cli
 from helpers import configuration_file, local_table, of_any_run, published, write_table
+from people_of_structs import ROLES, SECTIONS, people
 
 from anonspark.config import load_configuration, parse_configuration
 from anonspark.engine.local import columnar_files
@@ -25,74 +26,10 @@ from anonspark.labels.regions import PublishedAttribute
 from anonspark.pipeline.run import run
 from anonspark.verification.attacks.presence import count_regions
 
-ATTRIBUTES: dict[str, Any] = {
-    "person.name": "identifier",
-    "person.id": "identifier",
-    "person.age": "quasi_identifier",
-    "address.city": "quasi_identifier",
-    "address.geo.height": {"role": "quasi_identifier", "type": "number"},
-    "visit.disease": "sensitive",
-    "visit.day": "insensitive",
-}
-SECTIONS: dict[str, Any] = {
-    "attributes": ATTRIBUTES,
-    "missing": "category",
-    "privacy": {
-        "k": 4,
-        "unit": "person.id",
-        "allow_alone": True,
-        "l_diversity": {"attribute": "visit.disease", "l": 2},
-    },
+OWN: dict[str, Any] = SECTIONS | {
+    "privacy": {**SECTIONS["privacy"], "allow_alone": True},
     "output": {"pseudonyms": {"person.id": "person"}},
-    "execution": {"seed": 2**61 + 5},
 }
-
-
-def people(rows: int = 240) -> list[dict[str, Any]]:
-    """Return people with structs in structs, some of them missing."""
-    return [
-        {
-            "person": {"name": f"Zebediah {n}", "id": n // 2, "age": 20 + n * 7 % 40},
-            "address": None
-            if n % 31 == 0
-            else {
-                "city": ["Adana", "Bursa", "Konya"][n % 3],
-                "geo": None if n % 29 == 0 else {"height": str(n * 11 % 90), "secret": n},
-                "street": f"Street {n}",
-            },
-            "visit": {
-                "disease": ["flu", "cold", "gout"][n * n % 3],
-                "day": f"2026-01-{n % 28 + 1}",
-            },
-            "tags": ["a", "b"][: n % 3],
-            "counts": [("a", n)],
-        }
-        for n in range(rows)
-    ]
-
-
-SCHEMA = pa.schema(
-    [
-        ("person", pa.struct([("name", pa.string()), ("id", pa.int64()), ("age", pa.int64())])),
-        (
-            "address",
-            pa.struct(
-                [
-                    ("city", pa.string()),
-                    ("geo", pa.struct([("height", pa.string()), ("secret", pa.int64())])),
-                    ("street", pa.string()),
-                ]
-            ),
-        ),
-        ("visit", pa.struct([("disease", pa.string()), ("day", pa.string())])),
-        ("tags", pa.list_(pa.string())),
-        ("counts", pa.map_(pa.string(), pa.int64())),
-    ]
-)
-
-
-def nested() -> pa.Table:
-    return pa.Table.from_pylist(people(), SCHEMA)
 
 
 def value(record: dict[str, Any] | None, path: Sequence[str]) -> Any:
@@ -103,22 +40,21 @@ def value(record: dict[str, Any] | None, path: Sequence[str]) -> Any:
 
 def flat() -> pa.Table:
     """Return the same people with columns, which have dots in their names."""
-    return pa.table(
-        {name: [value(one, name.split(".")) for one in people()] for name in ATTRIBUTES}
-    )
+    records = people().to_pylist()
+    return pa.table({name: [value(one, name.split(".")) for one in records] for name in ROLES})
 
 
 def released(folder: Path, table: pa.Table, format: str = "parquet") -> Path:
     write_table(folder / "input.parquet", table, format)
     source = {"format": format}
-    path = configuration_file(folder, **SECTIONS, input=source)
+    path = configuration_file(folder, **OWN, input=source)
     run(LocalEngine(), load_configuration(str(path)))
     return folder / "release"
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return released(tmp_path_factory.mktemp("nested"), nested())
+    return released(tmp_path_factory.mktemp("nested"), people())
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +72,7 @@ def test_the_release_is_that_of_ordinary_columns(release: Path, expected: Path) 
 
 @pytest.mark.parametrize("format", ["json", "orc"])
 def test_other_formats(tmp_path: Path, expected: Path, format: str) -> None:
-    table = nested()
+    table = people()
     if format == "json":
         table = table.drop_columns(["counts"])
     found = of_any_run(released(tmp_path, table, format))
@@ -145,11 +81,11 @@ def test_other_formats(tmp_path: Path, expected: Path, format: str) -> None:
 
 def test_tables_in_memory(tmp_path: Path, expected: Path) -> None:
     engine = LocalEngine()
-    document = SECTIONS | {
+    document = OWN | {
         "input": {"path": "given"},
-        "output": {**SECTIONS["output"], "path": str(tmp_path / "release")},
+        "output": {**OWN["output"], "path": str(tmp_path / "release")},
     }
-    run(engine, parse_configuration(document), table=engine.wrap(nested()))
+    run(engine, parse_configuration(document), table=engine.wrap(people()))
     assert of_any_run(tmp_path / "release")["data"] == of_any_run(expected)["data"]
 
 
@@ -165,15 +101,15 @@ def test_fields_that_are_not_listed_are_not_read(
         return read(path, metadata, number, names)
 
     monkeypatch.setattr(columnar_files, "_read_row_group", watched)
-    released(tmp_path, nested())
+    released(tmp_path, people())
     # Where k counts people, nothing is asked of other identifiers.
-    assert asked == {*ATTRIBUTES} - {"person.name"}
+    assert asked == {*ROLES} - {"person.name"}
 
 
 def test_originals_are_read_the_same_way(release: Path, tmp_path: Path, cli: Cli) -> None:
     original = release.parent / "input.parquet"
     # Nothing tells the format of the release of that name.
-    other = write_table(tmp_path / "people.json", nested().drop_columns(["counts"]), "json")
+    other = write_table(tmp_path / "people.json", people().drop_columns(["counts"]), "json")
     for one in (original, other):
         outcome = cli.ends(0, "verify", release, "--original", one, "--json")
         found = json.loads(outcome.out)
@@ -197,7 +133,7 @@ def test_a_text_is_no_object(tmp_path: Path, cli: Cli, wanted: str) -> None:
 def test_what_cannot_be_an_attribute(
     tmp_path: Path, cli: Cli, attributes: dict[str, str], told: str
 ) -> None:
-    write_table(tmp_path / "input.parquet", nested())
+    write_table(tmp_path / "input.parquet", people())
     roles = {"person.age": "quasi_identifier", **attributes}
     outcome = cli.ends(3, "run", configuration_file(tmp_path, attributes=roles), says=told)
     assert "Zebediah" not in outcome.err
@@ -208,8 +144,8 @@ def test_a_profile_lists_fields(release: Path, cli: Cli) -> None:
     found = {one["name"]: one for one in json.loads(outcome.out)["columns"]}
     assert list(found) == [
         *("person.name", "person.id", "person.age"),
-        *("address.city", "address.geo.height", "address.geo.secret", "address.street"),
-        *("visit.disease", "visit.day", "tags", "counts"),
+        *("address.city", "address.geo.height", "address.geo.depth", "address.geo.secret"),
+        *("address.street", "visit.disease", "visit.day", "visit.tags", "tags", "counts"),
     ]
     assert found["address.city"]["role"] == "quasi_identifier"
     assert found["person.name"]["role"] is None

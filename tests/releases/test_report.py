@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from cases import cases
 from commands import Cli
 from evaluated import people
-from helpers import configuration_file, local_table, write_table
+from helpers import configuration_file, document_file, local_table, write_table
 from places import REPOSITORY, skip_or_fail
 from release_folders import list_files, rewrite
 
@@ -74,8 +73,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         "privacy": {"k": K, "l_diversity": {"attribute": "diagnosis", "l": 2}},
         "output": {"path": str(release)},
     }
-    path = folder / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    path = document_file(folder, document)
     assert main(["run", str(path), "--report", "--no-progress", "--run-id", "demo"]) == 0
     return Made(people, release, (release / "report.html").read_text())
 
@@ -589,10 +587,7 @@ def learned_release(tmp_path_factory: pytest.TempPathFactory) -> LearnedRelease:
     table = people().drop_columns(["born", "visits"])
     original = write_table(folder / "input.parquet", table.slice(0, 400))
     holdout = write_table(folder / "holdout.parquet", table.slice(400))
-    attributes = {
-        **dict.fromkeys(("age", "job", "weight"), "quasi_identifier"),
-        "ill": "sensitive",
-    }
+    attributes = {**dict.fromkeys(("age", "job", "weight"), "quasi_identifier"), "ill": "sensitive"}
     path = configuration_file(folder, attributes=attributes, missing="category")
     assert main(["run", str(path), "--no-progress"]) == 0
     return LearnedRelease(folder / "release", original, holdout)

@@ -144,11 +144,7 @@ def test_tables_of_the_chosen(tmp_path: Path) -> None:
     ("neighbors", "most", "steps"), [("add_remove", 1, 1), ("add_remove", 3, 3), ("replace", 1, 2)]
 )
 def test_bins_at_private_quantiles(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    neighbors: str,
-    most: int,
-    steps: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, neighbors: str, most: int, steps: int
 ) -> None:
     losses = []
 

@@ -12,7 +12,7 @@ import pytest
 from cases import cases
 from commands import Cli
 from helpers import configuration_file, write_table
-from release_folders import save_manifest
+from release_folders import read_manifest, save_manifest
 
 import anonspark
 from anonspark.errors import ConfigurationError, GuaranteeError
@@ -32,11 +32,6 @@ def people() -> dict[str, Any]:
         "ward": ["north"] * ROWS,
         "note": [f"note {row}" for row in range(ROWS)],
     }
-
-
-def manifest_of(release: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((release / "manifest.json").read_text())
-    return document
 
 
 @pytest.fixture
@@ -59,14 +54,12 @@ def test_a_sensitive_attribute_without_a_criterion(
     assert remedy in checked.err
     assert "usable, with 1 warning" in checked.out
     share = "50% of the records lie in such classes"
-    done = cli("run", configured, "--no-progress", "--report")
-    assert (done.code, share in done.err, remedy in done.err) == (0, True, True)
-    (warning,) = manifest_of(tmp_path / "release")["warnings"]
+    cli.ends(0, "run", configured, "--no-progress", "--report", says=(share, remedy))
+    (warning,) = read_manifest(tmp_path / "release")["warnings"]
     assert (warning["code"], warning["attribute"]) == ("no_criterion", "illness")
     assert warning["figures"] == {"homogeneous_records": ROWS // 2}
     assert "flu" not in warning["text"]
-    proved = cli("verify", tmp_path / "release", "--no-progress")
-    assert (proved.code, share in proved.err, remedy in proved.err) == (0, True, True)
+    proved = cli.ends(0, "verify", tmp_path / "release", "--no-progress", says=(share, remedy))
     assert "All criteria hold, with 1 warning" in proved.out
     readme = (tmp_path / "release" / "README.md").read_text()
     assert "`illness`: no criterion was asked for" in readme
@@ -87,7 +80,7 @@ def test_a_criterion_that_allows_classes_with_one_value(
 ) -> None:  # fmt: skip
     options = [f"--set=privacy.{key}={json.dumps(value)}" for key, value in privacy.items()]
     cli.ends(0, "run", configured, "--no-progress", *options)
-    found = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
+    found = [one["code"] for one in read_manifest(tmp_path / "release")["warnings"]]
     assert found == ([] if code is None else [code])
     proved = cli("verify", tmp_path / "release", "--no-progress", "--json")
     assert len(json.loads(proved.out)["warnings"]) == len(found)
@@ -184,7 +177,7 @@ def test_k_1_protects_nobody(configured: Path, tmp_path: Path, cli: Cli) -> None
     assert "no protection, because k = 1 lets every record" in done.out
     assert "excellent" not in done.out
     release = tmp_path / "release"
-    codes = {one["code"] for one in manifest_of(release)["warnings"]}
+    codes = {one["code"] for one in read_manifest(release)["warnings"]}
     assert codes == {"no_protection", "no_criterion"}
     assert "- k = 1 protects no one" in (release / "README.md").read_text()
     page = (release / "report.html").read_text()
@@ -227,7 +220,7 @@ def test_usefulness_counts_what_is_left_out(configured: Path, tmp_path: Path, cl
     assert words in done.out
     assert "2 not published: ward, note" in done.out
     release = tmp_path / "release"
-    summary = manifest_of(release)["summary"]
+    summary = read_manifest(release)["summary"]
     assert (summary["columns_in"], summary["columns_published"]) == (4, 2)
     assert "2 of 4 columns published" in (release / "README.md").read_text()
     page = (release / "report.html").read_text()
@@ -239,8 +232,7 @@ def test_usefulness_counts_what_is_left_out(configured: Path, tmp_path: Path, cl
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["summary"]["columns_published"] = 4
     save_manifest(release, manifest)
-    proved = cli("verify", release, "--no-progress")
-    assert (proved.code, "summary.columns_published: found 4" in proved.err) == (4, True)
+    cli.ends(4, "verify", release, "--no-progress", says="summary.columns_published: found 4")
 
 
 def test_the_card_names_columns_that_are_not_published() -> None:

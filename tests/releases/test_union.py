@@ -18,14 +18,7 @@ import pytest
 from cases import cases, changed
 from commands import Cli
 from forgeries import read_table, save_table
-from helpers import (
-    configuration_file,
-    contents,
-    metrics,
-    published,
-    summary,
-    write_table,
-)
+from helpers import configuration_file, contents, metrics, published, summary, write_table
 from holders import ATTRIBUTES, anonymize, write_coding
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -325,11 +325,7 @@ def people_with_loss(missing: bool) -> pa.Table:
 def test_loss_equals_the_metrics(style: str, missing: str, tmp_path: Path, cli: Cli) -> None:
     source = write_table(tmp_path / "input.parquet", people_with_loss(missing == "category"))
     path = configuration_file(
-        tmp_path,
-        attributes=ATTRIBUTES,
-        missing=missing,
-        privacy={"k": 4},
-        output={"style": style},
+        tmp_path, attributes=ATTRIBUTES, missing=missing, privacy={"k": 4}, output={"style": style}
     )
     cli.ends(0, "run", path)
     told = summary(tmp_path / "release")

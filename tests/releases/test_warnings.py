@@ -14,6 +14,7 @@ import pytest
 from cases import cases
 from commands import Cli
 from helpers import configuration_file, published, write_table
+from release_folders import read_manifest
 
 from anonspark.config.loading import SEED_VARIABLE
 from anonspark.engine.local.engine import LocalEngine
@@ -63,11 +64,6 @@ def by_kind(warnings: list[Mapping[str, Any]]) -> dict[tuple[str, str | None], M
     return found
 
 
-def manifest_of(release: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((release / "manifest.json").read_text())
-    return document
-
-
 def test_everything_to_warn_of(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "input.parquet", table())
     path = configuration_file(
@@ -105,7 +101,7 @@ def test_everything_to_warn_of(tmp_path: Path, cli: Cli) -> None:
 
     outcome = cli.ends(0, "run", path, "--json", "--no-progress", "--report")
     release = tmp_path / "release"
-    manifest = manifest_of(release)
+    manifest = read_manifest(release)
     warned = by_kind(manifest["warnings"])
     spellings = {(code, name) for code, name in expected if code == "equal_values"}
     published = expected - spellings | {("missing_values", "disease")}
@@ -174,9 +170,7 @@ def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monkey
     roles = {name: ATTRIBUTES[name] for name in ("age", "patient", "visit", "sex", "disease")}
     roles["age"] = {"role": "quasi_identifier", "grid": "auto"}
     path = configuration_file(
-        tmp_path,
-        attributes=roles,
-        privacy={"l_diversity": {"attribute": "disease", "l": 2}},
+        tmp_path, attributes=roles, privacy={"l_diversity": {"attribute": "disease", "l": 2}}
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
     outcome = cli("check", path, "--no-progress")
@@ -185,7 +179,7 @@ def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monkey
     outcome = cli("run", path, "--no-progress", "--report")
     assert (outcome.code, outcome.err) == (0, "")
     release = tmp_path / "release"
-    manifest = manifest_of(release)
+    manifest = read_manifest(release)
     assert manifest["warnings"] == []
     assert ">Warnings<" not in (release / "report.html").read_text()
     assert str(SEED) not in json.dumps(manifest)
@@ -198,7 +192,7 @@ def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monkey
     again = [f"--set=execution.seed_file={seed}", f"--set=output.path={tmp_path / 'again'}"]
     outcome = cli.ends(0, "run", path, "--no-progress", *again)
     assert str(SEED) not in outcome.err
-    other = manifest_of(tmp_path / "again")
+    other = read_manifest(tmp_path / "again")
     assert [one["code"] for one in other["warnings"]] == ["seed_file_readable"]
     assert other["fingerprints"]["output"] == manifest["fingerprints"]["output"]
     assert other["configuration"]["execution"] == manifest["configuration"]["execution"]
@@ -229,7 +223,7 @@ def test_nothing_is_told_of_records_that_were_left_out(tmp_path: Path, cli: Cli)
         # Whoever has the data is told, roundly.
         assert "is that of another record, too" in outcome.err
         assert published(tmp_path / "release").num_rows == 40
-        told.append(manifest_of(tmp_path / "release")["warnings"])
+        told.append(read_manifest(tmp_path / "release")["warnings"])
     assert told[0] == told[1]
     assert [(one["code"], one["attribute"]) for one in told[0]] == [
         ("identifier_not_told", "patient"),
@@ -262,7 +256,7 @@ def test_records_that_are_dropped(
     assert words in outcome.err if words else outcome.err == ""
     outcome = cli.ends(0, "run", path, "--no-progress")
     assert words in outcome.err if words else outcome.err == ""
-    codes = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
+    codes = [one["code"] for one in read_manifest(tmp_path / "release")["warnings"]]
     assert codes == (["many_dropped"] if words else [])
 
 

@@ -87,17 +87,7 @@ def outsider(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    "sections",
-    [
-        {},
-        {"model": {"name": "su-mondrian", "rho": 2}},
-        {"model": {"name": "microaggregation"}},
-        {"output": {"style": "bounds"}},
-        {"output": {"style": "mean"}},
-    ],
-    ids=str,
-)
+@cases(__file__, "sections")
 def test_a_run_and_its_verification(tmp_path: Path, sections: dict[str, Any]) -> None:
     document = document_at(tmp_path)
     sections = {name: document[name] | own for name, own in sections.items()}
@@ -119,18 +109,7 @@ def test_a_run_and_its_verification(tmp_path: Path, sections: dict[str, Any]) ->
     assert stated | {"round": None} == row
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        {"name": "smondrian"},
-        {"name": "su-mondrian", "rho": 2},
-        {"name": "su-mondrian", "suppression_limit": 0.1},
-        {"name": "microaggregation"},
-        {"name": "full-domain", "suppression_limit": 0.1, "residual": "suppress"},
-        {"name": "full-domain", "suppression_limit": 0.1, "residual": "drop"},
-    ],
-    ids=str,
-)
+@cases(__file__, "model")
 def test_weights_that_are_not_published(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, model: dict[str, Any]
 ) -> None:

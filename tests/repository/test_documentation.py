@@ -126,10 +126,7 @@ def test_every_metrics_column_is_in_the_reference(table: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "row", "expected"),
-    [
-        ("choosing-k-and-model.md", "rank_by", list(METRICS)),
-    ],
+    ("file", "row", "expected"), [("choosing-k-and-model.md", "rank_by", list(METRICS))]
 )
 def test_figures_to_rank_by_and_to_watch_are_in_the_reference(
     file: str, row: str, expected: list[str]
@@ -244,8 +241,7 @@ def test_no_line_of_the_help_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [ConfigurationError, DataError, GuaranteeError, PublishingError, EnvironmentProblem],
+    "error", [ConfigurationError, DataError, GuaranteeError, PublishingError, EnvironmentProblem]
 )
 def test_exit_codes_are_documented(error: type[Exception]) -> None:
     code = error.exit_code  # type: ignore[attr-defined]

@@ -47,12 +47,12 @@ def changed(document: Any, changes: Mapping[str, Any]) -> Any:
 def cases(module: str, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Parametrize a test by the rows that the data file beside its module has under its name.
 
-    Rows are a list, or a mapping whose keys name them.
+    Rows are a list, whose values name them, or a mapping, whose keys do.
     """
 
     def parametrized(test: Callable[..., None]) -> Callable[..., None]:
         rows = data_beside(module)[test.__name__]
-        ids = list(rows) if isinstance(rows, dict) else None
+        ids = list(rows) if isinstance(rows, dict) else str
         values = list(rows.values()) if isinstance(rows, dict) else rows
         return pytest.mark.parametrize(",".join(names), values, ids=ids)(test)
 

@@ -293,11 +293,7 @@ class Records:
         return rule.foresight(outlook)
 
     def grow(
-        self,
-        criteria: Criteria,
-        rule: AnyRule,
-        largest_leaf: int,
-        sample: np.ndarray | None = None,
+        self, criteria: Criteria, rule: AnyRule, largest_leaf: int, sample: np.ndarray | None = None
     ) -> tuple[CutTree, list[Node]]:
         """Grow the tree; with a sample, given as numbers of records, by foresight."""
         tree = CutTree(self.quasi_identifiers)

@@ -28,9 +28,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import yaml
 from every_operation import files_of, release_of
-from helpers import write_table
+from helpers import document_file, write_table
 
 from anonspark.cli.application import main
 from anonspark.engine.local.engine import LocalEngine
@@ -121,8 +120,7 @@ def run_scene(folder: Path, model: Mapping[str, Any]) -> Scene:
     """Return ``run`` with a model."""
     work = folder / "work"
     document = base(work, model) | {"output": {"path": str(work / "release")}}
-    configuration = work / "configuration.yaml"
-    configuration.write_text(yaml.safe_dump(document))
+    configuration = document_file(work, document)
     command = ("run", configuration, "--run-id", RUN_ID, "--no-progress")
     return Scene(work, command, lambda work: {"release": release_of(work / "release")})
 
@@ -140,8 +138,7 @@ def plan_scene(folder: Path) -> Scene:
             name: {"approved": "yes", "columns": columns} for name, columns in recipients.items()
         },
     }
-    plan = work / "plan.yaml"
-    plan.write_text(yaml.safe_dump(document))
+    plan = document_file(work, document, "plan.yaml")
     made = ("ledger", "init", work / "ledger", "--key-file", work / "key", "--subject", "person")
     assert main([str(one) for one in made]) == 0
 

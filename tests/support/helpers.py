@@ -27,7 +27,7 @@ from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.manifest import manifest_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def configuration_file(tmp_path: Path, **sections: Any) -> Path:
@@ -46,9 +46,11 @@ def configuration_file(tmp_path: Path, **sections: Any) -> Path:
     return document_file(tmp_path, document)
 
 
-def document_file(folder: Path, document: Mapping[str, Any]) -> Path:
-    """Write a document as ``configuration.yaml``, without a default."""
-    path = folder / "configuration.yaml"
+def document_file(
+    folder: Path, document: Mapping[str, Any], name: str = "configuration.yaml"
+) -> Path:
+    """Write a document, without a default."""
+    path = folder / name
     text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
     path.write_text(text)
     return path
@@ -175,6 +177,21 @@ def divided_classes(
         patch.setattr(region_matching, "_LEAF_CLASSES", leaf_classes)
         patch.setattr(region_matching, "_SAMPLED", sampled)
         yield
+
+
+def settings_of(session: SparkSession) -> dict[str, str]:
+    """Return the settings that a session of Spark has, of its own or from where it started."""
+    return {row["key"]: row["value"] for row in session.sql("SET").collect()}
+
+
+def put_back(session: SparkSession, before: Mapping[str, str]) -> None:
+    """Give a session the settings that it had, see :func:`settings_of`."""
+    now = settings_of(session)
+    for key in now.keys() - before.keys():
+        session.conf.unset(key)
+    for key, value in before.items():
+        if now.get(key) != value:
+            session.conf.set(key, value)
 
 
 def table_of(frame: DataFrame) -> SparkTable:

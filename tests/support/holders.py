@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import yaml
-from helpers import write_table
+from helpers import document_file, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -26,9 +25,7 @@ def write_coding(folder: Path, privacy: Mapping[str, Any], **keys: Any) -> Path:
     """Write ``coding.yaml``."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {"name": "clinics", "attributes": dict(ATTRIBUTES), "privacy": dict(privacy), **keys}
-    path = folder / "coding.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
+    return document_file(folder, document, "coding.yaml")
 
 
 def anonymize(

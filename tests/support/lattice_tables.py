@@ -218,8 +218,5 @@ def random_table(random: np.random.Generator, *kinds: str, missing: bool = False
     criteria = tuple(Criterion("s", kind, bounds[kind]) for kind in kinds)  # type: ignore[arg-type]
     own = (sensitive_attribute(sensitive),) if criteria else ()
     return RandomTable(
-        columns,
-        sensitive,
-        tuple(attributes),
-        Criteria(int(random.integers(1, 6)), criteria, own),
+        columns, sensitive, tuple(attributes), Criteria(int(random.integers(1, 6)), criteria, own)
     )

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 from every_operation import Ended, call, files_of, release_of, scene
-from helpers import write_table
+from helpers import document_file, write_table
 from holders import anonymize, write_coding
 from simulated_files import Fault, Losing, Operation, SimulatedDisk
 
@@ -255,8 +255,7 @@ def selection_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
         },
         "ledger": {"path": str(work / "ledger"), "dataset": "people", "limit": "10"},
     }
-    configuration = work / "configuration.yaml"
-    configuration.write_text(yaml.safe_dump(document))
+    configuration = document_file(work, document)
     command = ("select", configuration, "--run-id", "night")
 
     def state(work: Path) -> State:
@@ -303,14 +302,7 @@ def union_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
         return {name: one for name, one in release.items() if name.startswith("data/")}
 
     return finished(
-        Command(
-            work,
-            folder / "template",
-            command,
-            state,
-            followed=((command,),),
-            disk=disk,
-        )
+        Command(work, folder / "template", command, state, followed=((command,),), disk=disk)
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from places import REPOSITORY
+from service_jars import locked_jars
 from standalone import QUICK_QUERIES, QUICK_START, write_spark_defaults
 
 SMALL: dict[str, object] = {
@@ -56,3 +59,28 @@ def run_client(
     )
     assert done.returncode == 0, done.stderr[-5000:]
     return done.stdout + done.stderr
+
+
+def outcomes_of_table_formats(
+    folder: Path, client: str, *arguments: object, settings: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """Run a client with Delta Lake and Iceberg, and return what it writes into a folder."""
+    catalog = "spark.sql.catalog.local"
+    packages = locked_jars(
+        "delta-spark_4.1_2.13", "delta-storage", "iceberg-spark-runtime-4.1_2.13"
+    )
+    of_formats = {
+        "spark.driver.extraClassPath": ":".join(map(str, packages)),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Of the log of a small table, too, 50 tasks are made.
+        "spark.databricks.delta.snapshotPartitions": "2",
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": str(folder / "warehouse"),
+        "spark.sql.warehouse.dir": str(folder / "tables"),
+    }
+    program = REPOSITORY / "tests" / "support" / client
+    run_client(folder, of_formats | dict(settings or {}), program, folder, *arguments)
+    found: dict[str, Any] = json.loads((folder / "outcomes.json").read_text())
+    return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from commands import command
+from commands import Cli
 from helpers import configuration_file, write_table
 
 if TYPE_CHECKING:
@@ -35,15 +35,14 @@ def configuration(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("spark")
-def test_check_with_a_file_address(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_with_a_file_address(configuration: Path, cli: Cli) -> None:
     # Written as some editors do, with a mark in front.
     configuration.write_text("\ufeff" + configuration.read_text(encoding="utf-8"), "utf-8")
-    outcome = command(capsys, "check", configuration.as_uri())
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "check", configuration.as_uri())
 
 
 def test_addresses_without_a_configuration(
-    mounted: str, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mounted: str, configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
     latin = tmp_path / "latin.yaml"
     latin.write_bytes("input: Zürich".encode("latin-1"))
@@ -53,7 +52,7 @@ def test_addresses_without_a_configuration(
         latin.as_uri(): "not UTF-8",
         "nothing://host/a.yaml": "Hadoop cannot reach it",
     }.items():
-        outcome = command(capsys, "check", address)
+        outcome = cli("check", address)
         assert (outcome.code, outcome.out) == (2, "")
         assert address in outcome.err
         assert told in outcome.err
@@ -61,7 +60,7 @@ def test_addresses_without_a_configuration(
 
 
 def test_grid_with_its_base_beside_it(
-    mounted: str, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mounted: str, configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
     grid = {
         "base": configuration.name,
@@ -69,6 +68,5 @@ def test_grid_with_its_base_beside_it(
         "output": str(tmp_path / "compared"),
     }
     (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid), encoding="utf-8")
-    outcome = command(capsys, "compare", f"{mounted}/grid.yaml")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "compare", f"{mounted}/grid.yaml")
     assert (tmp_path / "compared").is_dir()

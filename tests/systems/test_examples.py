@@ -11,9 +11,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-import yaml
-from commands import command
-from helpers import published, write_table
+from commands import Cli
+from helpers import document_file, published, write_table
 from places import REPOSITORY
 
 EXAMPLES = REPOSITORY / "examples"
@@ -31,10 +30,7 @@ PATIENTS = pa.table(
         "illness": [("flu", "cold", "none", "asthma")[n // 7 % 4] for n in range(2000)],
     }
 )
-ATTRIBUTES = {
-    **dict.fromkeys(("age", "sex", "city"), "quasi_identifier"),
-    "illness": "sensitive",
-}
+ATTRIBUTES = {**dict.fromkeys(("age", "sex", "city"), "quasi_identifier"), "illness": "sensitive"}
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1800)]
 
@@ -70,9 +66,7 @@ def configure(folder: Path, **sections: object) -> Path:
         "privacy": {"k": 5, "l_diversity": {"attribute": "illness", "l": 2}},
         "output": {"path": str(folder / "release")},
     }
-    path = folder / "people.yaml"
-    path.write_text(yaml.safe_dump({**document, **sections}, sort_keys=False))
-    return path
+    return document_file(folder, document | sections, "people.yaml")
 
 
 def build(folder: Path, patients: Path) -> subprocess.CompletedProcess[str]:
@@ -90,15 +84,12 @@ def build(folder: Path, patients: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_model_of_dbt_publishes_what_a_run_does(
-    patients: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    patients: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = build(tmp_path, patients)
     assert done.returncode == 0, done.stdout[-3000:]
     monkeypatch.setenv("ANONSPARK_SEED", SEED)
-    assert command(capsys, "run", configure(tmp_path)).code == 0
+    cli.ends(0, "run", configure(tmp_path))
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as warehouse:
         found = warehouse.sql("FROM patients_published").to_arrow_table()
     expected = published(tmp_path / "release")

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 import yaml
-from helpers import disk
+from helpers import disk, document_file
 from packed import packed_environment
 from recipients import with_ledger
 from standalone import PATIENCE, REPOSITORY, Cluster, Process
@@ -162,9 +162,7 @@ def write_configuration(table: Path, folder: Path, **execution: Any) -> Path:
         "output": {"path": str(folder / "release")},
         "execution": {"task_rows": 5_000, **execution},
     }
-    path = folder / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return path
+    return document_file(folder, document)
 
 
 def read_release(path: Path) -> tuple[str, pa.Table]:
@@ -362,11 +360,7 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_disk_full_on_one_worker(
-    cluster: Cluster,
-    table: Path,
-    embedded: tuple[str, pa.Table],
-    tmp_path: Path,
-    full_disk: Path,
+    cluster: Cluster, table: Path, embedded: tuple[str, pa.Table], tmp_path: Path, full_disk: Path
 ) -> None:
     """Its tasks fail; Spark is told to give them to another one."""
     while len(cluster.workers) > 1:

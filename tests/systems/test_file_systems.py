@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.orc
 import pytest
-from commands import command
+from commands import Cli
 from helpers import configuration_file, published, summary, write_people_of_towns
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def mounted(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
     hadoop.unset(key)
 
 
-def test_everything_on_viewfs(mounted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_on_viewfs(mounted: Path, cli: Cli) -> None:
     """Configuration, input, hierarchy, staging, output, verification and report."""
     configuration_file(
         mounted,
@@ -46,8 +46,7 @@ def test_everything_on_viewfs(mounted: Path, capsys: pytest.CaptureFixture[str])
     configuration = "viewfs://anon/data/configuration.yaml"
     # The second one writes over the first.
     for words in ((), ("--report",)):
-        outcome = command(capsys, "run", configuration, "--no-progress", "--resume", *words)
-        assert outcome.code == 0, outcome.err
+        cli.ends(0, "run", configuration, "--no-progress", "--resume", *words)
     assert {path.name for path in (mounted / "release").iterdir()} >= {
         "data",
         "manifest.json",
@@ -59,33 +58,32 @@ def test_everything_on_viewfs(mounted: Path, capsys: pytest.CaptureFixture[str])
     assert published(mounted / "release").num_rows == 300
     original = "viewfs://anon/data/input.parquet"
     arguments = ("--original", original, "--config", configuration)
-    outcome = command(capsys, "verify", "viewfs://anon/data/release", *arguments)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", "viewfs://anon/data/release", *arguments)
 
     (mounted / "release" / "manifest.json").unlink()
-    outcome = command(capsys, "verify", "viewfs://anon/data/release")
+    outcome = cli("verify", "viewfs://anon/data/release")
     assert outcome.code == 3
     assert "no manifest.json there, so it is not a complete release" in outcome.err
 
 
-def test_another_format(mounted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_format(mounted: Path, cli: Cli) -> None:
     configuration = configuration_file(
         mounted, attributes={"age": "quasi_identifier", "disease": "sensitive"}
     )
     local = ("--set", "execution.engine=local")
-    assert command(capsys, "run", configuration, "--no-progress", *local).code == 0
+    cli.ends(0, "run", configuration, "--no-progress", *local)
     as_parquet = summary(mounted / "release")
     other = ["--set", "output.path=" + str(mounted / "orc"), "--set", "output.format=orc"]
-    assert command(capsys, "run", configuration, "--no-progress", *other).code == 0
+    cli.ends(0, "run", configuration, "--no-progress", *other)
     assert summary(mounted / "orc")["output_fingerprint"] == as_parquet["output_fingerprint"]
     files = (mounted / "orc" / "data").glob("*.orc")
     assert sum(pyarrow.orc.read_table(path).num_rows for path in files) == 300
-    assert command(capsys, "verify", mounted / "orc").code == 0
+    cli.ends(0, "verify", mounted / "orc")
 
     unknown = ["--set", f"output.path={mounted / 'delta'}", "--set", "output.format=delta"]
-    outcome = command(capsys, "run", configuration, *unknown)
+    outcome = cli("run", configuration, *unknown)
     assert outcome.code == 2
     assert "output.format: this Spark has no data source 'delta'" in outcome.err
-    outcome = command(capsys, "run", configuration, "--set", "output.format=csv")
+    outcome = cli("run", configuration, "--set", "output.format=csv")
     assert outcome.code == 2
     assert "output.format: found the text 'csv', which keeps no types" in outcome.err

@@ -49,11 +49,7 @@ def write_long(path: Path) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("name", "write"),
-    [
-        ("large.parquet", write_large),
-        ("equal.parquet", write_equal),
-        ("long.csv", write_long),
-    ],
+    [("large.parquet", write_large), ("equal.parquet", write_equal), ("long.csv", write_long)],
 )
 def test_a_release_or_what_to_change(
     tmp_path: Path, name: str, write: Callable[[Path], None]

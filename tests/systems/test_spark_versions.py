@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from commands import command
+from commands import Cli
 from generated_people import generate_people
 from golden_run import FINGERPRINTS, ROWS, SECTIONS
 from helpers import configuration_file
@@ -26,19 +26,16 @@ pytestmark = pytest.mark.system
 
 
 def test_the_release_is_that_of_every_other_version(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, cli: Cli
 ) -> None:
     generate_people(spark, ROWS).write.parquet(str(tmp_path / "input.parquet"))
     configuration = configuration_file(tmp_path, **SECTIONS)
-    outcome = command(capsys, "run", configuration)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration)
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     found = {name: manifest["fingerprints"][name] for name in FINGERPRINTS}
     assert found == FINGERPRINTS, spark.version
-    outcome = command(
-        capsys,
-        *("verify", tmp_path / "release", "--json"),
-        *("--original", tmp_path / "input.parquet"),
+    outcome = cli(
+        *("verify", tmp_path / "release", "--json"), *("--original", tmp_path / "input.parquet")
     )
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["holds"]

@@ -414,13 +414,7 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     "a count is withheld": (lambda n: is_few(n, K), [True, False, False]),
     "the counts of a summary": (
         lambda n: published_counts(
-            {
-                "rows_in": 100,
-                "rows_dropped_missing": n,
-                "rows_suppressed": 9,
-                "rows_left_out": 9,
-            },
-            K,
+            {"rows_in": 100, "rows_dropped_missing": n, "rows_suppressed": 9, "rows_left_out": 9}, K
         )["rows_in"],
         [None, 100, 100],
     ),
@@ -504,10 +498,7 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
         ["for fewer than 5 records", "for about 5.0% of the records", "for about 5.0% of the"],
     ),
     "rows without a value": (lambda n: warned(blank_row_warnings(n, K)), [False, True, True]),
-    "dropped records": (
-        lambda n: warned(dropped_record_warnings(n, 20, K)),
-        [False, True, True],
-    ),
+    "dropped records": (lambda n: warned(dropped_record_warnings(n, 20, K)), [False, True, True]),
     # What is kept.
     "criteria": (lambda n: Criteria(K).satisfied_by(n, []), [False, True, True]),
     "people of records": (lambda n: has_k_units(n, 8), [False, True, True]),
@@ -595,10 +586,7 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
         lambda n: refused(lambda: require_enough_rows(n, n, K)),
         ["privacy.k: 5 needs at least 5 rows, the input has 4. Nothing", None, None],
     ),
-    "the rest of a recipient": (
-        rest_of_a_recipient,
-        ["7 of 11 records are withheld", None, None],
-    ),
+    "the rest of a recipient": (rest_of_a_recipient, ["7 of 11 records are withheld", None, None]),
     "the smallest class": (
         lambda n: "".join(broken_promises(published(n), k=K)) or None,
         ["the smallest class of the release has 4 records, expected at least k = 5", None, None],
@@ -695,26 +683,16 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
     ),
     "criteria that are as strict": (
         lambda: [
-            Criterion("d", kind, bound, c).is_as_strict_as(Criterion("d", kind, 3, 2.0))
+            [
+                Criterion("d", kind, bound, c).is_as_strict_as(Criterion("d", kind, 3, 2.0))
+                for bound, c in ((2, 2.0), (3, 2.0), (4, 2.0), (3, 1.5), (3, 2.5))
+            ]
             for kind in ("distinct", "alpha", "recursive")
-            for bound, c in ((2, 2.0), (3, 2.0), (4, 2.0), (3, 1.5), (3, 2.5))
         ],
         [
-            False,
-            True,
-            True,
-            True,
-            False,
-            True,
-            True,
-            False,
-            True,
-            True,
-            False,
-            True,
-            True,
-            True,
-            False,
+            [False, True, True, True, False],
+            [True, True, False, True, True],
+            [False, True, True, True, False],
         ],
     ),
     "values to ask for": (
@@ -764,10 +742,7 @@ BESIDE: Mapping[str, tuple[Callable[[], Any], Any]] = {
         lambda: [as_floats(2**53 - 1, 2**53), as_floats(-(2**53), 1), as_floats(1, 2**53 + 2)],
         [False, False, True],
     ),
-    "labels of several values": (
-        labels_of_several_values,
-        [False, True, False] * 2,
-    ),
+    "labels of several values": (labels_of_several_values, [False, True, False] * 2),
     "levels without a hierarchy": (
         lambda: _level(SimpleNamespace(hierarchy=None), None, np.array([0.0, 0.5])).tolist(),  # type: ignore[arg-type]
         [0, 1],

@@ -31,12 +31,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.opening import open_files
 from anonspark.engine.local.writing import write_orc, write_parquet
-from anonspark.engine.parquet_encoding import (
-    STAMPED_VERSION,
-    Encoding,
-    nullable,
-    spark_description,
-)
+from anonspark.engine.parquet_encoding import STAMPED_VERSION, Encoding, nullable, spark_description
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.engine import SparkEngine
@@ -50,11 +45,7 @@ from anonspark.progress import Progress
 from anonspark.verification.audit import audit_release
 
 ATTRIBUTES: dict[str, Any] = golden_run.SECTIONS["attributes"]
-OF_UNITS = {
-    "k": 4,
-    "unit": ["city", "sex"],
-    "l_diversity": {"attribute": "diagnosis", "l": 3},
-}
+OF_UNITS = {"k": 4, "unit": ["city", "sex"], "l_diversity": {"attribute": "diagnosis", "l": 3}}
 
 # What a value is, both engines ask the same functions: these are for the ways that rows take. More
 # models, criteria and styles are run on the engine without Java in tests/releases.

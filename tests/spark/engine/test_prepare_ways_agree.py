@@ -193,10 +193,7 @@ class TestWhatKeepsRows:
     """Inputs that are handed over row by row, and why."""
 
     def reason(
-        self,
-        spark: SparkSession,
-        configuration: Configuration,
-        caplog: pytest.LogCaptureFixture,
+        self, spark: SparkSession, configuration: Configuration, caplog: pytest.LogCaptureFixture
     ) -> str:
         """Open what is staged of an input; return why it goes row by row, or nothing."""
         caplog.clear()

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pytest
 from cases import data_beside
 from commands import Cli
-from helpers import configuration_file, write_table
+from helpers import configuration_file, put_back, settings_of, write_table
 from places import REPOSITORY
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -202,24 +202,16 @@ def test_wrong_java_is_explained(folder: Path) -> None:
 def test_settings_of_an_active_session_come_back(spark: SparkSession) -> None:
     zone, batch = "spark.sql.session.timeZone", "spark.sql.execution.arrow.maxRecordsPerBatch"
     everything = dict(spark.sparkContext.getConf().getAll())
-    before = {key: spark.conf.get(key, None) for key in SQL_SETTINGS}
     spark.conf.set(zone, "Asia/Tokyo")
     spark.conf.unset(batch)
-    try:
-        unset = spark.conf.get(batch, None)
-        with open_session(application_name="another name") as session:
-            assert {key: session.conf.get(key) for key in SQL_SETTINGS} == dict(SQL_SETTINGS)
-            assert session is spark
-            assert dict(session.sparkContext.getConf().getAll()) == everything
-        assert spark.conf.get(zone) == "Asia/Tokyo"
-        assert spark.conf.get(batch, None) == unset
-        assert spark.range(3).count() == 3, "a session that was there must not be stopped"
-    finally:
-        for key, value in before.items():
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
+    unset = spark.conf.get(batch, None)
+    with open_session(application_name="another name") as session:
+        assert {key: session.conf.get(key) for key in SQL_SETTINGS} == dict(SQL_SETTINGS)
+        assert session is spark
+        assert dict(session.sparkContext.getConf().getAll()) == everything
+    assert spark.conf.get(zone) == "Asia/Tokyo"
+    assert spark.conf.get(batch, None) == unset
+    assert spark.range(3).count() == 3, "a session that was there must not be stopped"
 
 
 def test_batches_of_rows_are_limited_by_rows_alone(spark: SparkSession) -> None:
@@ -243,12 +235,9 @@ def test_batches_of_rows_are_limited_by_rows_alone(spark: SparkSession) -> None:
 def test_settings_come_back_after_an_error(spark: SparkSession) -> None:
     zone = "spark.sql.session.timeZone"
     spark.conf.set(zone, "Asia/Tokyo")
-    try:
-        with pytest.raises(ZeroDivisionError), open_session():
-            raise ZeroDivisionError
-        assert spark.conf.get(zone) == "Asia/Tokyo"
-    finally:
-        spark.conf.set(zone, "UTC")
+    with pytest.raises(ZeroDivisionError), open_session():
+        raise ZeroDivisionError
+    assert spark.conf.get(zone) == "Asia/Tokyo"
 
 
 def test_master_is_ignored_aloud(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
@@ -483,10 +472,6 @@ def table() -> pa.Table:
     )
 
 
-def settings_of(spark: SparkSession) -> dict[str, str]:
-    return {row["key"]: row["value"] for row in spark.sql("SET").collect()}
-
-
 def contents_of(release: anonspark.Release) -> dict[str, Any]:
     """Return what a release holds, as its DataFrames tell it with the session's own settings."""
     tables = ("data", "classes", "attributes", "privacy", "risk")
@@ -528,10 +513,7 @@ def session_with(spark: SparkSession, settings: dict[str, str]) -> Iterator[None
         yield
         assert settings_of(spark) == found
     finally:
-        for key in settings_of(spark).keys() - before.keys():
-            spark.conf.unset(key)
-        for key in before.keys() & {*settings, *SQL_SETTINGS}:
-            spark.conf.set(key, before[key])
+        put_back(spark, before)
 
 
 @pytest.mark.system

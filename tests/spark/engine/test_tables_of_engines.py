@@ -14,6 +14,7 @@ import pytest
 from cases import cases
 from file_operations import OPERATIONS, outcome
 from helpers import configuration_file, of_any_run, write_table
+from people_of_structs import ROLES, SECTIONS, people
 from py4j.clientserver import JavaClient
 from pyarrow import orc
 
@@ -431,10 +432,7 @@ def test_damaged_files(by_spark: Reader, tmp_path: Path, data_format: str, damag
 def test_what_only_spark_reads(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1]}), path)
-    told = {
-        ("parquet", "mergeSchema"): {"mergeSchema": "true"},
-        ("avro", "'avro'"): {},
-    }
+    told = {("parquet", "mergeSchema"): {"mergeSchema": "true"}, ("avro", "'avro'"): {}}
     for (data_format, word), options in told.items():
         kind, message = outcome_of_table(by_local, path, data_format, options)
         assert kind == "ConfigurationError"
@@ -573,64 +571,13 @@ def test_footers_of_older_programs_are_known_by_what_they_print(
         assert footers.old_calendar == (name == "old")
 
 
-SCHEMA = pa.schema(
-    [
-        ("person", pa.struct([("name", pa.string()), ("id", pa.int64()), ("age", pa.int32())])),
-        (
-            "address",
-            pa.struct(
-                [
-                    ("city", pa.string()),
-                    ("geo", pa.struct([("height", pa.float64()), ("secret", pa.int64())])),
-                    ("street", pa.string()),
-                ]
-            ),
-        ),
-        ("visit", pa.struct([("disease", pa.string()), ("tags", pa.list_(pa.string()))])),
-        ("counts", pa.map_(pa.string(), pa.int64())),
-    ]
-)
-SECTIONS: dict[str, Any] = {
-    "attributes": {
-        "person.name": "identifier",
-        "person.id": "identifier",
-        "person.age": "quasi_identifier",
-        "address.city": "quasi_identifier",
-        "address.geo.height": "quasi_identifier",
-        "visit.disease": "sensitive",
-        "visit.tags": "insensitive",
-    },
-    "missing": "category",
-    "privacy": {
-        "k": 4,
-        "unit": "person.id",
-        "l_diversity": {"attribute": "visit.disease", "l": 2},
-    },
-    "execution": {"seed": 2**61 + 5},
+OWN: dict[str, Any] = SECTIONS | {
+    "attributes": ROLES | {"address.geo.depth": "quasi_identifier", "visit.tags": "insensitive"}
 }
 
 
-def people(rows: int = 240) -> pa.Table:
-    records = [
-        {
-            "person": {"name": f"P {n}", "id": n // 2, "age": 20 + n * 7 % 40},
-            "address": None
-            if n % 31 == 0
-            else {
-                "city": ["Adana", "Bursa", "Konya"][n % 3],
-                "geo": None if n % 29 == 0 else {"height": n * 11 % 90 / 2, "secret": n},
-                "street": f"Street {n}",
-            },
-            "visit": {"disease": ["flu", "cold", "gout"][n * n % 3], "tags": ["a", "b"][: n % 3]},
-            "counts": [("a", n)],
-        }
-        for n in range(rows)
-    ]
-    return pa.Table.from_pylist(records, SCHEMA)
-
-
 def configuration(path: Path, release: Path, format: str = "parquet", **sections: Any) -> Any:
-    document: dict[str, Any] = SECTIONS | sections
+    document: dict[str, Any] = OWN | sections
     return parse_configuration(
         document
         | {
@@ -692,7 +639,7 @@ def test_files_that_lack_fields(spark: SparkSession, tmp_path: Path) -> None:
     ]
     lacks = whole.drop_columns(["address", "visit"]).append_column("visit", pa.array(visits))
     write_table(tmp_path / "input/part-1.parquet", lacks.append_column("address", pa.array(places)))
-    wanted = dict.fromkeys(SECTIONS["attributes"], True)
+    wanted = dict.fromkeys(OWN["attributes"], True)
     names = ["person.age", "address.city", "address.geo.height", "visit.disease"]
     told, rows = {}, {}
     for name, engine in engines(spark).items():
@@ -736,7 +683,7 @@ def test_spark_reads_listed_fields_alone(spark: SparkSession, tmp_path: Path) ->
     leaves = kept._jdf.queryExecution().sparkPlan().collectLeaves()
     read = leaves.apply(0).requiredSchema().simpleString()
     assert read == (
-        "struct<person:struct<id:bigint,age:int>,"
-        "address:struct<city:string,geo:struct<height:double>>,"
-        "visit:struct<disease:string,tags:array<string>>>"
+        "struct<person:struct<id:bigint,age:bigint>,"
+        "address:struct<city:string,geo:struct<height:string,depth:double>>,"
+        "visit:struct<disease:string,day:string,tags:array<string>>>"
     )

@@ -120,11 +120,7 @@ NO_FIELD = pa.array([{"a": None, "b": 1}] * ROWS, pa.struct([("a", pa.null()), (
     ids=["list", "other list", "nulls", "field", "struct"],
 )
 def test_nulls_inside_of_others(
-    engine: SparkEngine,
-    tmp_path: Path,
-    columns: pa.Array,
-    more: Any,
-    asked: str,
+    engine: SparkEngine, tmp_path: Path, columns: pa.Array, more: Any, asked: str
 ) -> None:
     tables = [pa.table({"q": WHOLE, "x": one}) for one in (columns, *more)]
     write(tmp_path, *tables)
@@ -151,18 +147,14 @@ def test_nulls_in_dataframes(spark: SparkSession, sql: str, values: pa.Array) ->
 def test_names_twice_among_others(spark: SparkSession, names: tuple[str, str], case: str) -> None:
     wanted = {"attributes": {"q": "quasi_identifier"}, "privacy": {"k": 2}}
     wanted["execution"] = {"seed": 2**61 + 1}
-    before = spark.conf.get("spark.sql.caseSensitive")
     spark.conf.set("spark.sql.caseSensitive", case)
-    try:
-        frame = spark.range(ROWS).selectExpr("id", "id", "id").toDF("q", *names)
-        table = pa.Table.from_arrays([pa.array(WHOLE)] * 3, names=["q", *names])
-        fingerprints = set()
-        for one in (table, table.to_pandas(), frame):
-            with anonymize(one, wanted, progress=False) as release:
-                assert release.to_arrow().num_rows == ROWS
-                fingerprints.add(release.manifest["fingerprints"]["output"])
-    finally:
-        spark.conf.set("spark.sql.caseSensitive", before)
+    frame = spark.range(ROWS).selectExpr("id", "id", "id").toDF("q", *names)
+    table = pa.Table.from_arrays([pa.array(WHOLE)] * 3, names=["q", *names])
+    fingerprints = set()
+    for one in (table, table.to_pandas(), frame):
+        with anonymize(one, wanted, progress=False) as release:
+            assert release.to_arrow().num_rows == ROWS
+            fingerprints.add(release.manifest["fingerprints"]["output"])
     assert len(fingerprints) == 1
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyreadstat
 import pytest
 from cases import one_by_day
-from commands import command
+from commands import Cli
 from helpers import configuration_file, published
 from workbooks import write_workbook
 
@@ -75,9 +75,7 @@ CONVERTED = ("people.sav", "people.dta", "people.xlsx")
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("name", one_by_day(*WRITERS))
-def test_both_engines_publish_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_both_engines_publish_the_same(tmp_path: Path, cli: Cli, name: str) -> None:
     original = WRITERS[name](tmp_path / name)
     if name in CONVERTED:
         anonspark.convert(original, tmp_path / "people.parquet")
@@ -95,12 +93,8 @@ def test_both_engines_publish_the_same(
             execution={"engine": engine, "seed": 7},
             output={"path": str(tmp_path / engine)},
         )
-        done = command(capsys, "run", path)
-        assert done.code == 0, done.err
-        verified = command(
-            capsys, "verify", tmp_path / engine, "--original", original, "--engine", engine
-        )
-        assert verified.code == 0, verified.err
+        cli.ends(0, "run", path)
+        cli.ends(0, "verify", tmp_path / engine, "--original", original, "--engine", engine)
         releases.append(
             (
                 published(tmp_path / engine),
@@ -119,16 +113,11 @@ def test_both_engines_publish_the_same(
         assert is_missing == (name == "people.sav")
 
 
-def test_commands_on_a_converted_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_on_a_converted_file(tmp_path: Path, cli: Cli) -> None:
     original = tmp_path / "people.parquet"
-    done = command(capsys, "convert", as_stata(tmp_path / "people.dta"), original, "--no-progress")
-    assert done.code == 0, done.err
+    cli.ends(0, "convert", as_stata(tmp_path / "people.dta"), original, "--no-progress")
     configured = tmp_path / "people.yaml"
-    assert command(capsys, "init", original, "--out", configured, "--no-progress").code == 0
+    cli.ends(0, "init", original, "--out", configured, "--no-progress")
     for asked in ("check", "run"):
-        done = command(
-            capsys, asked, configured, "--no-progress", "--set", f"output.path={tmp_path}/o"
-        )
-        assert done.code == 0, done.err
-    compared = command(capsys, "evaluate", tmp_path / "o", "--original", original, "--no-progress")
-    assert compared.code == 0, compared.err
+        cli.ends(0, asked, configured, "--no-progress", "--set", f"output.path={tmp_path}/o")
+    cli.ends(0, "evaluate", tmp_path / "o", "--original", original, "--no-progress")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from commands import command
+from commands import Cli
 from helpers import configuration_file, published, summary, write_table
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
@@ -46,15 +46,12 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.mark.usefixtures("spark")
-def test_nulls_that_are_asked_for(
-    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nulls_that_are_asked_for(tmp_path: Path, folder: Path, cli: Cli) -> None:
     options: dict[str, Any] = {"path": str(folder), "format": folder.name.rpartition("-")[2]}
     word = {**options, "missing_columns": "null"}
     path = configuration_file(tmp_path, input=word, attributes=ATTRIBUTES)
-    assert command(capsys, "check", path).code == 0
-    refused = command(capsys, "check", path, "--set", "input.missing_columns=error")
-    assert refused.code == 3
+    cli.ends(0, "check", path)
+    refused = cli.ends(3, "check", path, "--set", "input.missing_columns=error")
     for column in ("disease", "name"):
         assert f"month=1/a.{options['format']} lacks the column '{column}'" in refused.err
     if options["format"] == "orc":
@@ -62,12 +59,12 @@ def test_nulls_that_are_asked_for(
     # Without quotes YAML has no word there, which means the same.
     nothing = {**options, "missing_columns": None}
     path = configuration_file(tmp_path, input=nothing, attributes=ATTRIBUTES)
-    assert command(capsys, "run", path).code == 0
+    cli.ends(0, "run", path)
     table = published(tmp_path / "release")
     assert table.num_rows == summary(tmp_path / "release")["rows_published"] == 60
     assert table.column("disease").null_count == 20
     assert table.column("age").null_count == 0
-    assert command(capsys, "verify", tmp_path / "release", "--original", folder).code == 0
+    cli.ends(0, "verify", tmp_path / "release", "--original", folder)
 
 
 def test_no_job_and_one_footer_a_file(spark: SparkSession, tmp_path: Path) -> None:

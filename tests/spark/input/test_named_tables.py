@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from commands import command
+from commands import Cli
 from helpers import document_file, published
 from pyspark.sql import DataFrame, SparkSession
 
@@ -50,19 +50,15 @@ def configured(tmp_path: Path, source: Mapping[str, object], engine: str = "spar
 
 
 @pytest.mark.timeout(600)
-def test_a_table_is_read_as_its_files(
-    visits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_is_read_as_its_files(visits: Path, tmp_path: Path, cli: Cli) -> None:
     sources: list[dict[str, object]] = [{"path": str(visits)}]
     sources += [{"table": name} for name in ("`spark_catalog`.default.visits", "seen", "today")]
     releases = []
     for source in sources:
-        done = command(capsys, "run", configured(tmp_path, source))
-        assert done.code == 0, done.err
+        cli.ends(0, "run", configured(tmp_path, source))
         assert "input_version" not in json.loads((tmp_path / "release/manifest.json").read_text())
         releases.append(published(tmp_path / "release"))
-    verified = command(capsys, "verify", tmp_path / "release", "--original", "visits")
-    assert verified.code == 0, verified.err
+    cli.ends(0, "verify", tmp_path / "release", "--original", "visits")
     assert len(releases[0]) == 300
     assert all(release.equals(releases[0]) for release in releases)
 
@@ -85,15 +81,9 @@ def test_a_table_is_read_as_its_files(
     ],
 )
 def test_what_cannot_be_read_by_name(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    source: dict[str, object],
-    engine: str,
-    code: int,
-    message: str,
+    tmp_path: Path, cli: Cli, source: dict[str, object], engine: str, code: int, message: str
 ) -> None:
-    refused = command(capsys, "check", configured(tmp_path, source, engine))
-    assert (refused.code, message in refused.err) == (code, True), refused.err
+    cli.ends(code, "check", configured(tmp_path, source, engine), says=message)
 
 
 CONDITION = "day = '2026-11-28' AND `age` < 80"
@@ -101,7 +91,7 @@ CONDITION = "day = '2026-11-28' AND `age` < 80"
 
 @pytest.mark.timeout(600)
 def test_a_condition_reads_one_partition(
-    spark: SparkSession, visits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, visits: Path, tmp_path: Path, cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of a table, and of a folder, whose days are read by our grammar."""
     expected = spark.table("visits").where(CONDITION).count()
@@ -115,15 +105,14 @@ def test_a_condition_reads_one_partition(
         (filters,) = re.findall(r"PartitionFilters: \[(.*?)\], PushedFilters: \[(.*?)\],", plan)
         assert "day" in filters[0]
         assert "LessThan(age,80)" in filters[1]
-        assert command(capsys, "run", path).code == 0
+        cli.ends(0, "run", path)
         release = published(tmp_path / "release")
         assert (len(release), set(map(str, release["day"].to_pylist()))) == (
             expected,
             {"2026-11-28"},
         )
         original = source.get("table", visits)
-        verified = command(capsys, "verify", tmp_path / "release", "--original", original)
-        assert verified.code == 0, verified.err
+        cli.ends(0, "verify", tmp_path / "release", "--original", original)
 
 
 @pytest.mark.parametrize(
@@ -143,26 +132,19 @@ def test_a_condition_reads_one_partition(
     ],
 )
 def test_conditions_that_are_refused(
-    spark: SparkSession,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    where: str,
-    engine: str,
-    code: int,
-    message: str,
+    spark: SparkSession, tmp_path: Path, cli: Cli, where: str, engine: str, code: int, message: str
 ) -> None:
     folder = tmp_path / "visits.parquet"
     spark.range(9).selectExpr("id age", "'Rize' town", "id day").write.parquet(str(folder))
     path = configured(tmp_path, {"path": str(folder), "where": where}, engine)
     path.write_text(path.read_text() + "sensitive: [town]\n")
-    refused = command(capsys, "check", path)
-    assert (refused.code, message in refused.err) == (code, True), refused.err
+    cli.ends(code, "check", path, says=message)
 
 
-def test_a_condition_on_csv_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_condition_on_csv_is_refused(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "visits.csv").write_text("age,day\n" + "4,2026-11-28\n" * 9)
     path = configured(tmp_path, {"path": str(tmp_path / "visits.csv"), "where": "age = 4"})
-    refused = command(capsys, "check", path)
+    refused = cli("check", path)
     assert refused.code == 2
     assert "input.where: found a condition on text files, or without Spark" in refused.err
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from commands import command
+from commands import Cli
 from helpers import configuration_file, published
 
 LEVELS = ["none", "mild", "never", "moderate", "severe"]
 
 
 @pytest.mark.usefixtures("spark")
-def test_both_engines_read_the_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_engines_read_the_order(tmp_path: Path, cli: Cli) -> None:
     texts = [LEVELS[[0, 1, 3, 4][place * 7 % 4]] for place in range(200)]
     seen = pd.date_range("2020-01-01", periods=200)
     severity = pd.Categorical(texts, LEVELS, ordered=True)
@@ -31,8 +31,7 @@ def test_both_engines_read_the_order(tmp_path: Path, capsys: pytest.CaptureFixtu
             execution={"engine": engine, "seed": 7},
             output={"path": str(tmp_path / engine)},
         )
-        done = command(capsys, "run", path)
-        assert done.code == 0, done.err
+        cli.ends(0, "run", path)
         releases.append(published(tmp_path / engine))
     assert set(releases[1]["severity"].to_pylist()) == {"{none, mild}", "{moderate, severe}"}
     assert releases[0].equals(releases[1])

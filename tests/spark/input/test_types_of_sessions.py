@@ -12,16 +12,12 @@ from anonspark.errors import DataError
 
 
 def test_negative_scales_are_refused(spark: SparkSession) -> None:
-    setting = "spark.sql.legacy.allowNegativeScaleOfDecimal"
-    spark.conf.set(setting, "true")
-    try:
-        hundreds = sf.col("id").cast("decimal(10,0)").cast(st.DecimalType(5, -2))
-        table = spark.range(20).select("id", hundreds.alias("x"), hundreds.alias("pay"))
-        config = {"attributes": {"x": "quasi_identifier"}, "privacy": {"k": 2}}
-        with pytest.raises(DataError, match=r"x: found decimal\(5,-2\), which cannot be read"):
-            anonspark.anonymize(table, config)
-        config["attributes"] = {"id": "quasi_identifier", "pay": "insensitive"}
-        with pytest.raises(DataError, match=r"pay: found decimal\(5,-2\), which cannot be read"):
-            anonspark.anonymize(table, config)
-    finally:
-        spark.conf.unset(setting)
+    spark.conf.set("spark.sql.legacy.allowNegativeScaleOfDecimal", "true")
+    hundreds = sf.col("id").cast("decimal(10,0)").cast(st.DecimalType(5, -2))
+    table = spark.range(20).select("id", hundreds.alias("x"), hundreds.alias("pay"))
+    config = {"attributes": {"x": "quasi_identifier"}, "privacy": {"k": 2}}
+    with pytest.raises(DataError, match=r"x: found decimal\(5,-2\), which cannot be read"):
+        anonspark.anonymize(table, config)
+    config["attributes"] = {"id": "quasi_identifier", "pay": "insensitive"}
+    with pytest.raises(DataError, match=r"pay: found decimal\(5,-2\), which cannot be read"):
+        anonspark.anonymize(table, config)

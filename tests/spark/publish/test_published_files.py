@@ -24,11 +24,7 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.parquet_files import encoding_of
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish import file_assignment, writing
-from anonspark.layers.publish.history import (
-    append_to_history,
-    last_comparable_run,
-    require_history,
-)
+from anonspark.layers.publish.history import append_to_history, last_comparable_run, require_history
 from anonspark.layers.publish.paths import require_usable_metrics
 
 if TYPE_CHECKING:
@@ -262,10 +258,7 @@ def test_the_codec_of_the_session(spark: SparkSession) -> None:
     schema = pa.schema([("name", pa.string())])
     assert encoding_of(spark, schema).codec == "snappy"
     spark.conf.set("spark.sql.parquet.compression.codec", "ZSTD")
-    try:
-        assert encoding_of(spark, schema).codec == "zstd"
-    finally:
-        spark.conf.unset("spark.sql.parquet.compression.codec")
+    assert encoding_of(spark, schema).codec == "zstd"
 
 
 @cases(__file__, "key", "value")
@@ -274,11 +267,8 @@ def test_settings_that_the_encoder_does_not_know_are_refused_before_any_work(
 ) -> None:
     engine.require_format("parquet")
     engine.session.conf.set(key, value)
-    try:
-        with pytest.raises(ConfigurationError, match=f"{key}: releases are encoded"):
-            engine.require_format("orc")
-    finally:
-        engine.session.conf.unset(key)
+    with pytest.raises(ConfigurationError, match=f"{key}: releases are encoded"):
+        engine.require_format("orc")
 
 
 def write_patients(path: Path, rows: int) -> None:

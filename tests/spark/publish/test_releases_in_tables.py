@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Outcome, command
+from commands import Cli
 from helpers import document_file, published, write_table
 from pyspark.sql import SparkSession
 
@@ -25,8 +25,16 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
     spark.sql("DROP DATABASE lake CASCADE")
 
 
-def run(folder: Path, capsys: pytest.CaptureFixture[str], night: str, **output: Any) -> Outcome:
-    """Publish a night, and write it to ``lake.visits``."""
+def run(
+    folder: Path,
+    cli: Cli,
+    night: str,
+    *,
+    ends: int = 0,
+    says: str | tuple[str, ...] = (),
+    **output: Any,
+) -> None:
+    """Publish a night, write it to ``lake.visits``, and require how that ends."""
     document = {
         "input": {"path": str(folder / "input.parquet")},
         "attributes": {"age": "quasi_identifier", "visits": "insensitive"},
@@ -41,7 +49,8 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], night: str, **output: 
         | output,
         "execution": {"seed": 7},
     }
-    return command(capsys, "run", document_file(folder, document), "--run-id", f"run-{night}")
+    words = "run", document_file(folder, document), "--run-id", f"run-{night}"
+    cli.ends(ends, *words, says=says)
 
 
 def of_night(spark: SparkSession, night: str) -> list[tuple[object, ...]]:
@@ -56,38 +65,30 @@ def in_release(release: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.timeout(900)
-def test_a_night_replaces_its_partition(
-    spark: SparkSession, lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_night_replaces_its_partition(spark: SparkSession, lake: Path, cli: Cli) -> None:
     for night in ("2026-11-27", "2026-11-28"):
-        done = run(lake, capsys, night)
-        assert done.code == 0, done.err
+        run(lake, cli, night)
         assert of_night(spark, night) == in_release(lake / night)
     assert spark.table("lake.visits").count() == 600
     release = lake / "2026-11-27"
-    compared = command(capsys, "verify", release, "--table", "lake.visits")
-    assert compared.code == 0, compared.err
+    cli.ends(0, "verify", release, "--table", "lake.visits")
     # Nothing is published again, and nothing is there twice.
-    assert run(lake, capsys, "2026-11-27").code == 0
+    run(lake, cli, "2026-11-27")
     assert spark.table("lake.visits").count() == 600
     properties = dict(map(tuple, spark.sql("SHOW TBLPROPERTIES lake.visits").collect()))
     assert '"run_id": "run-2026-11-27"' in properties["anonspark.commit"]
     spark.sql("INSERT INTO lake.visits PARTITION (day = '2026-11-27') SELECT '1', 1")
-    changed = command(capsys, "verify", release, "--table", "lake.visits")
+    changed = cli("verify", release, "--table", "lake.visits")
     assert changed.code == 4
     assert "lake.visits: its records are not those of the release" in changed.err
     # A table of other types has the same values, and is no copy.
     spark.sql("CREATE TABLE lake.other AS SELECT age, cast(visits AS string) FROM lake.visits")
-    other = command(capsys, "verify", release, "--table", "lake.other")
-    assert other.code == 3
-    absent = command(capsys, "verify", release, "--table", "lake.absent")
-    assert (absent.code, "TABLE_OR_VIEW_NOT_FOUND" in absent.err) == (3, True)
+    cli.ends(3, "verify", release, "--table", "lake.other")
+    cli.ends(3, "verify", release, "--table", "lake.absent", says="TABLE_OR_VIEW_NOT_FOUND")
 
 
 @pytest.mark.timeout(600)
-def test_the_catalog_is_asked_once_before_the_work_and_once_to_write(
-    lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_catalog_is_asked_once_before_the_work_and_once_to_write(lake: Path, cli: Cli) -> None:
     asked = []
 
     def counted(session: SparkSession, name: str, key: str) -> str:
@@ -96,18 +97,16 @@ def test_the_catalog_is_asked_once_before_the_work_and_once_to_write(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(named_tables, "table_kind", counted)
-        assert run(lake, capsys, "2026-11-27").code == 0
+        run(lake, cli, "2026-11-27")
         # It was created meanwhile.
         assert asked == ["output.table"]
-        assert run(lake, capsys, "2026-11-28").code == 0
+        run(lake, cli, "2026-11-28")
     assert asked == ["output.table"] * 3
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("step", ["before the table", "before the records", "before the note"])
-def test_a_killed_run_is_repeated(
-    spark: SparkSession, lake: Path, capsys: pytest.CaptureFixture[str], step: str
-) -> None:
+def test_a_killed_run_is_repeated(spark: SparkSession, lake: Path, cli: Cli, step: str) -> None:
     replace_records = SparkNamedTable._replace
 
     def killed(*_: object) -> None:
@@ -124,11 +123,10 @@ def test_a_killed_run_is_repeated(
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SparkNamedTable, *steps[step])
-        assert run(lake, capsys, "2026-11-27").code == 1
+        run(lake, cli, "2026-11-27", ends=1)
     assert (lake / "2026-11-27" / "manifest.json").exists()
     assert spark.catalog.tableExists("lake.visits") == (step != "before the table")
-    done = run(lake, capsys, "2026-11-27")
-    assert done.code == 0, done.err
+    run(lake, cli, "2026-11-27")
     assert of_night(spark, "2026-11-27") == in_release(lake / "2026-11-27")
 
 
@@ -147,51 +145,41 @@ def test_a_killed_run_is_repeated(
     ],
 )
 def test_tables_that_are_refused_before_the_work(
-    spark: SparkSession,
-    lake: Path,
-    capsys: pytest.CaptureFixture[str],
-    statement: str,
-    output: dict[str, Any],
-    message: str,
+    spark: SparkSession, lake: Path, cli: Cli, statement: str, output: dict[str, Any], message: str
 ) -> None:
     spark.sql(statement)
-    refused = run(lake, capsys, "2026-11-27", **output)
-    assert (refused.code, message in refused.err) == (2, True), refused.err
+    run(lake, cli, "2026-11-27", ends=2, says=message, **output)
     assert not (lake / "2026-11-27").exists()
 
 
 @pytest.mark.timeout(600)
-def test_a_table_that_fails_leaves_the_release(
-    spark: SparkSession, lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_that_fails_leaves_the_release(spark: SparkSession, lake: Path, cli: Cli) -> None:
     """Its columns are other ones. The run is repeated with another table, and publishes nothing."""
     spark.sql(
         "CREATE TABLE lake.visits (age string, day string) PARTITIONED BY (day) "
         "TBLPROPERTIES ('anonspark.output' = 'true')"
     )
-    failed = run(lake, capsys, "2026-11-27")
-    assert failed.code == 5
-    assert "lake.visits cannot be written: it has other columns" in failed.err
-    assert "is complete. Mend the table, and run again with --run-id run-2026-11-27" in failed.err
+    says = (
+        "lake.visits cannot be written: it has other columns",
+        "is complete. Mend the table, and run again with --run-id run-2026-11-27",
+    )
+    run(lake, cli, "2026-11-27", ends=5, says=says)
     before = (lake / "2026-11-27" / "manifest.json").stat().st_mtime_ns
     # A table of a catalog may have other names of columns in large letters, and other types.
     spark.sql(
         "CREATE TABLE lake.nights (AGE string, visits bigint, day date) PARTITIONED BY (day) "
         "TBLPROPERTIES ('anonspark.output' = 'true')"
     )
-    assert run(lake, capsys, "2026-11-27", table="lake.nights").code == 0
+    run(lake, cli, "2026-11-27", table="lake.nights")
     assert (lake / "2026-11-27" / "manifest.json").stat().st_mtime_ns == before
-    compared = command(capsys, "verify", lake / "2026-11-27", "--table", "lake.nights")
-    assert compared.code == 0, compared.err
+    cli.ends(0, "verify", lake / "2026-11-27", "--table", "lake.nights")
 
 
-def test_the_engine_without_java_has_no_tables(
-    lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(lake, capsys, "2026-11-27", table=None, table_partition={}).code == 0
+def test_the_engine_without_java_has_no_tables(lake: Path, cli: Cli) -> None:
+    run(lake, cli, "2026-11-27", table=None, table_partition={})
     release = lake / "2026-11-27"
-    refused = command(capsys, "verify", release, "--table", "lake.visits", "--engine", "local")
+    refused = cli("verify", release, "--table", "lake.visits", "--engine", "local")
     assert refused.code == 2
     assert "lake.visits: only a catalog of Spark knows tables by name" in refused.err
-    both = command(capsys, "verify", release, "--with", release, "--table", "lake.visits")
+    both = cli("verify", release, "--with", release, "--table", "lake.visits")
     assert (both.code, "--table: found with --with" in both.err) == (2, True)

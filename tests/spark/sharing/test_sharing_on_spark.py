@@ -121,13 +121,11 @@ def test_two_months(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.createDataFrame(rows, list(columns)).withColumn("more", sf.lit("never asked for"))
     # So that the table has to be computed before our settings hold.
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    try:
-        given = anonspark.distribute(
-            frame, plans["spark"], staging=(tmp_path / "work").as_uri(), run_id="first"
-        )
-        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
-    finally:
-        spark.conf.unset("spark.sql.session.timeZone")
+    given = anonspark.distribute(
+        frame, plans["spark"], staging=(tmp_path / "work").as_uri(), run_id="first"
+    )
+    assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    spark.conf.unset("spark.sql.session.timeZone")
     with given:
         assert given.releases["press"].data.count() == ROWS
         summaries = {name: one.figures.summary for name, one in given.releases.items()}
@@ -317,9 +315,7 @@ def test_drawn_bins_are_those_of_one_process(engine: SparkEngine, tmp_path: Path
 
 
 def test_files_of_which_tasks_read_some_columns(
-    engine: SparkEngine,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    engine: SparkEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What was planted in the data is in no file, no log line and no description of a job."""
     planted, rows, value = 5_347, 9_173, "Okapi in no domain"

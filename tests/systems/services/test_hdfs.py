@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from commands import command
+from commands import Cli
 from golden_run import FINGERPRINTS, SECTIONS
 from hadoop import Hdfs
+from helpers import document_file
 
 from anonspark.config import load_configuration
 from anonspark.engine.spark.engine import SparkEngine
@@ -35,9 +35,7 @@ def configure(local: Path, root: str, **sections: Any) -> Path:
     }
     for name, section in sections.items():
         document[name] = {**document.get(name, {}), **section}
-    path = local / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
+    return document_file(local, document)
 
 
 def names(hdfs: Hdfs, folder: str) -> set[str]:
@@ -67,31 +65,23 @@ def folder(hdfs: Hdfs, golden_people: Path, tmp_path: Path) -> str:
     return folder
 
 
-def test_everything_on_hdfs(
-    hdfs: Hdfs, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_everything_on_hdfs(hdfs: Hdfs, folder: str, tmp_path: Path, cli: Cli) -> None:
     root = f"{hdfs.address}{folder}"
     path = configure(tmp_path, root)
     for _ in ("first", "overwritten"):
-        outcome = command(capsys, "run", path, "--report", "--set", "output.mode=overwrite")
-        assert outcome.code == 0, outcome.err
+        cli.ends(0, "run", path, "--report", "--set", "output.mode=overwrite")
         require_golden(hdfs, folder)
-    outcome = command(capsys, "verify", f"{root}/release", "--original", f"{root}/people")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", f"{root}/release", "--original", f"{root}/people")
     assert names(hdfs, f"{folder}/release") >= {"data", "metrics", "manifest.json", "report.html"}
 
 
 def test_staging_is_for_its_owner_alone_and_continued(
-    hdfs: Hdfs,
-    folder: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    hdfs: Hdfs, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     path = configure(tmp_path, f"{hdfs.address}{folder}")
     with monkeypatch.context() as patch:
         patch.setattr(writing, "write_records", gone)
-        outcome = command(capsys, "run", path, "--resume", "--run-id", "night", "--no-progress")
+        outcome = cli("run", path, "--resume", "--run-id", "night", "--no-progress")
     assert outcome.code == 1, outcome.err
     assert "2 finished rounds" in outcome.err
     (kept,) = names(hdfs, folder) - {"people"}
@@ -103,11 +93,9 @@ def test_staging_is_for_its_owner_alone_and_continued(
     assert hdfs.shell("-ls", staging).returncode == 0
     modes = hdfs.shell("-stat", "%a", staging).stdout.strip()
     assert modes == "700"
-    outcome = command(capsys, "run", path, "--resume")
-    assert outcome.code == 0, outcome.err
-    assert "finished before" in outcome.err
+    cli.ends(0, "run", path, "--resume", says="finished before")
     require_golden(hdfs, folder)
-    outcome = command(capsys, "run", path, "--run-id", "night", "--resume")
+    outcome = cli("run", path, "--run-id", "night", "--resume")
     assert "published already" in outcome.err
 
 
@@ -122,7 +110,7 @@ def test_two_writers_of_one_release(
     folder: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     path = configure(tmp_path, f"{hdfs.address}{folder}")
     works = writing.write_records
@@ -136,19 +124,17 @@ def test_two_writers_of_one_release(
         return works(*arguments, **named)
 
     monkeypatch.setattr(writing, "write_records", meet_others)
-    outcome = command(capsys, "run", path, "--run-id", "one", "--no-progress")
+    outcome = cli("run", path, "--run-id", "one", "--no-progress")
     assert outcome.code == 5, outcome.err
     assert "appeared while the run was going on. Nothing was published" in outcome.err
     require_golden(hdfs, folder)
 
 
-def test_safe_mode(
-    hdfs: Hdfs, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_safe_mode(hdfs: Hdfs, folder: str, tmp_path: Path, cli: Cli) -> None:
     path = configure(tmp_path, f"{hdfs.address}{folder}")
     assert hdfs.admin("-safemode", "enter").returncode == 0
     try:
-        outcome = command(capsys, "run", path, "--no-progress")
+        outcome = cli("run", path, "--no-progress")
     finally:
         assert hdfs.admin("-safemode", "leave").returncode == 0
     assert outcome.code == 6, outcome.err
@@ -156,14 +142,12 @@ def test_safe_mode(
     assert names(hdfs, folder) == {"people"}
 
 
-def test_a_quota_that_is_exceeded(
-    hdfs: Hdfs, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_quota_that_is_exceeded(hdfs: Hdfs, folder: str, tmp_path: Path, cli: Cli) -> None:
     path = configure(tmp_path, f"{hdfs.address}{folder}")
     done = hdfs.admin("-setQuota", "20", folder)
     assert done.returncode == 0, done.stderr
     try:
-        outcome = command(capsys, "run", path, "--no-progress")
+        outcome = cli("run", path, "--no-progress")
     finally:
         hdfs.admin("-clrQuota", folder)
     assert outcome.code == 5, outcome.err
@@ -172,11 +156,7 @@ def test_a_quota_that_is_exceeded(
 
 
 def test_a_datanode_killed_while_publishing(
-    hdfs: Hdfs,
-    folder: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    hdfs: Hdfs, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     works = writing.write_records
 
@@ -186,8 +166,6 @@ def test_a_datanode_killed_while_publishing(
 
     monkeypatch.setattr(writing, "write_records", kill_and_write)
     root = f"{hdfs.address}{folder}"
-    outcome = command(capsys, "run", configure(tmp_path, root), "--no-progress")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configure(tmp_path, root), "--no-progress")
     require_golden(hdfs, folder)
-    outcome = command(capsys, "verify", f"{root}/release", "--original", f"{root}/people")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", f"{root}/release", "--original", f"{root}/people")

@@ -12,15 +12,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
-from planted_values import (
-    ATTRIBUTES,
-    ROWS,
-    TEXTS,
-    Planted,
-    document,
-    planted_table,
-    write_inputs,
-)
+from planted_values import ATTRIBUTES, ROWS, TEXTS, Planted, document, planted_table, write_inputs
 from service_jars import locked_jars
 from spark_client import run_client
 

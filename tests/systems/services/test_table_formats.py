@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from golden_run import FINGERPRINTS, ROWS
-from places import REPOSITORY
-from service_jars import locked_jars
-from spark_client import run_client
-
-_CATALOG = "spark.sql.catalog.local"
+from spark_client import outcomes_of_table_formats
 
 
 @pytest.fixture(scope="module")
 def outcomes(golden_people: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Run the client."""
     folder = tmp_path_factory.mktemp("formats")
-    packages = locked_jars(
-        "delta-spark_4.1_2.13", "delta-storage", "iceberg-spark-runtime-4.1_2.13"
-    )
-    settings = {
-        "spark.driver.extraClassPath": ":".join(map(str, packages)),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # Of the log of a small table, too, 50 tasks are made.
-        "spark.databricks.delta.snapshotPartitions": "2",
-        _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
-        f"{_CATALOG}.type": "hadoop",
-        f"{_CATALOG}.warehouse": str(folder / "warehouse"),
-        "spark.sql.warehouse.dir": str(folder / "tables"),
-    }
-    client = REPOSITORY / "tests" / "support" / "table_formats_client.py"
-    run_client(folder, settings, client, folder, golden_people)
-    found: dict[str, Any] = json.loads((folder / "outcomes.json").read_text())
-    return found
+    return outcomes_of_table_formats(folder, "table_formats_client.py", golden_people)
 
 
 @pytest.mark.timeout(900)

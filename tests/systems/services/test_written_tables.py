@@ -7,37 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from places import REPOSITORY
-from service_jars import locked_jars
-from spark_client import run_client
+from spark_client import outcomes_of_table_formats
 from standalone import QUICK_START
-
-_CATALOG = "spark.sql.catalog.local"
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Run the client, whose metastore is Derby's."""
     folder = tmp_path_factory.mktemp("tables")
-    packages = locked_jars(
-        "delta-spark_4.1_2.13", "delta-storage", "iceberg-spark-runtime-4.1_2.13"
-    )
     settings = {
-        "spark.driver.extraClassPath": ":".join(map(str, packages)),
         "spark.driver.extraJavaOptions": f"{QUICK_START} -Dderby.system.home={folder}",
         "spark.sql.catalogImplementation": "hive",
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.databricks.delta.snapshotPartitions": "2",
-        _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
-        f"{_CATALOG}.type": "hadoop",
-        f"{_CATALOG}.warehouse": str(folder / "warehouse"),
-        "spark.sql.warehouse.dir": str(folder / "tables"),
     }
-    client = REPOSITORY / "tests" / "support" / "written_tables_client.py"
-    run_client(folder, settings, client, folder)
-    found: dict[str, Any] = json.loads((folder / "outcomes.json").read_text())
-    return found
+    return outcomes_of_table_formats(folder, "written_tables_client.py", settings=settings)
 
 
 @pytest.mark.timeout(1800)

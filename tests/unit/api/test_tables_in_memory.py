@@ -364,6 +364,9 @@ def test_identifiers_of_any_type(kind: str) -> None:
         assert warned == ([] if kind in ("category of dates", "float16") else ["who"])
 
 
+TO_TWO = {one: {"approved": "yes", "columns": ["age"]} for one in ("office", "press")}
+
+
 @pytest.mark.parametrize("kind", ["uuid", "time", "period"])
 def test_subjects_of_any_type(kind: str) -> None:
     table = pd.DataFrame({"age": AGES[::2], "who": IDENTIFIERS[kind][::2]})
@@ -371,10 +374,7 @@ def test_subjects_of_any_type(kind: str) -> None:
     plan = {
         "base": {"attributes": roles, "privacy": {"k": 5}},
         "subject": "who",
-        "recipients": {
-            "office": {"approved": "yes", "columns": ["age"]},
-            "press": {"approved": "yes", "columns": ["age"]},
-        },
+        "recipients": TO_TWO,
     }
     with anonspark.distribute(table, plan, progress=False) as made:
         assert list(made.coalitions["persons"]) == [30]
@@ -486,10 +486,7 @@ def test_a_column_that_is_used_is_refused_without_its_values(case: str) -> None:
     plan = {
         "base": {"attributes": {"age": "quasi_identifier", "note": "identifier"}},
         "subject": "note",
-        "recipients": {
-            "office": {"approved": "yes", "columns": ["age"]},
-            "press": {"approved": "yes", "columns": ["age"]},
-        },
+        "recipients": TO_TWO,
     }
     plan["base"]["privacy"] = {"k": 5}  # type: ignore[index]
     uses: list[Callable[[], Any]] = [

@@ -79,11 +79,7 @@ def test_figures_are_whole_and_stand_below_each_other(several: bool) -> None:
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
     rows = [line for line in text.splitlines() if line.startswith("2026-11-")]
     assert len(rows) == 3
-    assert [line.split()[-2] for line in rows] == [
-        "0.2000",
-        "0.0331",
-        "0.0004",
-    ]
+    assert [line.split()[-2] for line in rows] == ["0.2000", "0.0331", "0.0004"]
     assert len({line.index("0.", 17) for line in rows}) == 1
     assert "12,345,678" in rows[1]
     assert ("labs" in text) is several

@@ -42,9 +42,7 @@ def _in_its_own_thread(number: signal.Signals) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("send", [_in_its_own_thread, signal.raise_signal])
 def test_a_signal_in_any_thread_cancels_the_work(
-    cancelled: threading.Event,
-    number: signal.Signals,
-    send: Callable[[signal.Signals], None],
+    cancelled: threading.Event, number: signal.Signals, send: Callable[[signal.Signals], None]
 ) -> None:
     def work(_engine: Engine) -> None:
         send(number)

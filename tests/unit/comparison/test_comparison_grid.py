@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from cases import cases
+from helpers import document_file
 from places import REPOSITORY
 
 from anonspark.comparison.evaluation import FIGURES
@@ -30,9 +31,7 @@ BASE: dict[str, Any] = {
 
 def grid_file(tmp_path: Path, **keys: Any) -> Path:
     document = {"base": BASE, "axes": {"privacy.k": [5, 10]}, "output": "out/grid"} | keys
-    path = tmp_path / "grid.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
+    return document_file(tmp_path, document, "grid.yaml")
 
 
 def problems(tmp_path: Path, *overrides: str, **keys: Any) -> tuple[str, ...]:

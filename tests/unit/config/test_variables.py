@@ -216,10 +216,7 @@ def test_the_file_of_a_configuration_in_a_file(tmp_path: Path) -> None:
 
 @cases(__file__, "execution", "variable", "named")
 def test_one_place_only(
-    execution: dict[str, Any],
-    variable: str | None,
-    named: str,
-    monkeypatch: pytest.MonkeyPatch,
+    execution: dict[str, Any], variable: str | None, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if variable is not None:
         monkeypatch.setenv(SEED_VARIABLE, variable)

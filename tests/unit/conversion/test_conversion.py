@@ -326,11 +326,7 @@ def test_a_sheet_of_a_workbook(tmp_path: Path) -> None:
         ({"a": [*SIMPLE, [True, "a"]]}, {}, r"'n' has .*: boolean \(row 32\), number"),
         ({"a": [*SIMPLE, [date(2020, 1, 1), "a"]]}, {}, r"'n' has .*: day \(row 32\), number"),
         ({"a": [*SIMPLE, [12345678901234567, "a"]]}, {}, "'n', row 32: expected number.* 2\\^53"),
-        (
-            {"a": [*SIMPLE, ["x", "a"]]},
-            {"types": {"n": "number"}},
-            "'n', row 32: expected number",
-        ),
+        ({"a": [*SIMPLE, ["x", "a"]]}, {"types": {"n": "number"}}, "'n', row 32: expected number"),
     ],
 )
 def test_workbooks_that_are_refused(

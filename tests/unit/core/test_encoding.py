@@ -53,12 +53,7 @@ CASES: dict[str, Case] = {
     "date": ("date", pa.date32(), st.dates(), 0),
     "timestamp": ("timestamp", pa.timestamp("us"), moments, 0),
     "timestamp UTC": ("timestamp", pa.timestamp("us", "UTC"), zoned_moments, 0),
-    "timestamp Istanbul": (
-        "timestamp",
-        pa.timestamp("us", "Europe/Istanbul"),
-        zoned_moments,
-        0,
-    ),
+    "timestamp Istanbul": ("timestamp", pa.timestamp("us", "Europe/Istanbul"), zoned_moments, 0),
     "boolean": ("boolean", pa.bool_(), st.booleans(), 0),
     "category": ("category", pa.string(), st.sampled_from(CATEGORIES), 0),
 }

@@ -82,10 +82,7 @@ def test_words_have_the_bound_and_no_brace(kind: str) -> None:
     ("criterion", "words"),
     [
         (Criterion("s", "distinct", 3), "distinct l-diversity with l = 3"),
-        (
-            Criterion("s", "recursive", 2, 1.5),
-            "recursive (c, l)-diversity with c = 1.5 and l = 2",
-        ),
+        (Criterion("s", "recursive", 2, 1.5), "recursive (c, l)-diversity with c = 1.5 and l = 2"),
         (Criterion("s", "alpha", 0.5), "(alpha, k)-anonymity with alpha = 0.5"),
         (Criterion("s", "equal distance", 0.2), "t-closeness with t = 0.2 (equal distance)"),
     ],

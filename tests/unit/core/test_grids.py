@@ -145,12 +145,7 @@ def selected(queries: Queries, domains: list[Domain]) -> np.ndarray:
     return share
 
 
-@given(
-    st.integers(1, 4),
-    st.integers(0, 2),
-    st.floats(0.01, 1.0),
-    st.integers(0, 2**32),
-)
+@given(st.integers(1, 4), st.integers(0, 2), st.floats(0.01, 1.0), st.integers(0, 2**32))
 def test_queries_ask_for_some_attributes_and_one_filter(
     d: int, filters: int, selectivity: float, seed: int
 ) -> None:

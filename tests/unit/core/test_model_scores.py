@@ -11,13 +11,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import (
-    accuracy_score,
-    f1_score,
-    precision_score,
-    recall_score,
-    roc_auc_score,
-)
+from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
 from anonspark.core.model_scores import (
     STEPS,
@@ -144,10 +138,7 @@ def test_areas_and_their_errors_are_those_of_slow_references(
     # Swapped, the sign alone changes; of a model and itself there is nothing.
     swapped = area_difference(others, counts, products)
     assert swapped is not None
-    assert (swapped.difference, swapped.standard_error) == (
-        -found.difference,
-        found.standard_error,
-    )
+    assert (swapped.difference, swapped.standard_error) == (-found.difference, found.standard_error)
     itself = area_difference(*compared(labels, first, first, parts))
     assert itself == Difference(0.0, 0.0, 0.0, 0.0, "no difference shown")
 

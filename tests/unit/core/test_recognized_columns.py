@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from cases import cases
 
-from anonspark.core.recognition.names import (
-    is_key_name,
-    may_number_people,
-    meaning_of,
-    words_of,
-)
+from anonspark.core.recognition.names import is_key_name, may_number_people, meaning_of, words_of
 from anonspark.core.recognition.values import (
     has_luhn_digit,
     is_iban,

@@ -17,12 +17,7 @@ import anonspark
 from anonspark.engine.memory import cluster_sizes
 from anonspark.engine.spark import session as session_module
 from anonspark.engine.spark import settings
-from anonspark.engine.spark.connect import (
-    MountedFiles,
-    folder_names,
-    read_footers,
-    words_of_footer,
-)
+from anonspark.engine.spark.connect import MountedFiles, folder_names, read_footers, words_of_footer
 from anonspark.engine.spark.file_schemas import (
     NANOSECONDS,
     NESTED_NANOSECONDS,

@@ -268,15 +268,7 @@ def test_parcels_bring_rows_to_the_tasks_they_name() -> None:
     assert received == [["b", "e"], ["d"], ["a", "c"]]
 
 
-@pytest.mark.parametrize(("by", "figures", "can"), [
-    (["text"], {"count": "rows"}, True),
-    (["float"], {"count": "rows", "hashes": "number"}, True),
-    (["text"], {"least": ["text"], "most": ["number"]}, True),
-    # The order of floats would show, and what NaN is worth.
-    (["text"], {"sums": ["float"]}, False),
-    (["text"], {"most": ["float"]}, False),
-    ([], {"count": "rows"}, True),
-])  # fmt: skip
+@cases(__file__, "by", "figures", "can")
 def test_what_is_left_to_spark(by: list[str], figures: dict[str, Any], can: bool) -> None:
     assert can_aggregate_in_tasks(SCHEMA, by, wanted_of(**figures)) == can
 

@@ -214,9 +214,7 @@ def test_other_roots_give_other_groups() -> None:
 # Distances ----------------------------------------------------------------------------------------
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=6),
-)
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=6))
 def test_distances_are_whole_multiples_of_a_small_unit(pairs: list[tuple[float, float]]) -> None:
     record, point = (np.array(side) for side in zip(*pairs, strict=True))
     key = distance_key(record[None, :].copy(), 0, point[None, :].copy(), 0)

@@ -155,9 +155,7 @@ def test_counts_grow_record_by_record(data: st.DataObject) -> None:
 
 
 @given(
-    people=st.lists(st.integers(0, 8), min_size=1, max_size=30),
-    k=st.integers(1, 6),
-    data=st.data(),
+    people=st.lists(st.integers(0, 8), min_size=1, max_size=30), k=st.integers(1, 6), data=st.data()
 )
 def test_people_of_a_group(people: list[int], k: int, data: st.DataObject) -> None:
     """A group of more records than k - 1 people have is not looked at, and is about k anyway."""

@@ -560,10 +560,7 @@ FIGURES = {
 
 @pytest.mark.parametrize("k", one_by_day(50, 10, 5))
 def test_figures_of_adult(
-    adult: tuple[Codes, Codes],
-    queries: Queries,
-    truth: Points,
-    k: int,
+    adult: tuple[Codes, Codes], queries: Queries, truth: Points, k: int
 ) -> None:
     best_of_the_others, expected_error, expected_cost = FIGURES[k]
     codes, _ = adult

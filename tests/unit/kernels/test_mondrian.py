@@ -65,11 +65,7 @@ relaxed_rules = pytest.mark.parametrize("rule", [RELAXED_CELL, RELAXED_DATA], id
 def cut(table: Table, criteria: Criteria, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run the kernel; return the records group by group, the groups' starts and their names."""
     result: tuple[np.ndarray, np.ndarray, np.ndarray] = cut_into_groups(
-        *table.node(ROOT),
-        criteria.requirements,
-        rule.relaxed,
-        rule.balanced,
-        rule.cell,
+        *table.node(ROOT), criteria.requirements, rule.relaxed, rule.balanced, rule.cell
     )
     return result
 

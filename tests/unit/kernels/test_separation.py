@@ -112,9 +112,7 @@ coordinate = one_of(
 
 
 @st.composite
-def groups_of_records(
-    draw: st.DrawFn,
-) -> tuple[np.ndarray, np.ndarray, Groups, int, int]:
+def groups_of_records(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Groups, int, int]:
     """Draw records with many ties, in some groups of k records at least."""
     d = draw(st.integers(1, 3))
     k = draw(st.integers(1, 6))
@@ -158,10 +156,7 @@ def groups_under_criteria(draw: st.DrawFn) -> tuple[Table, Groups, Criteria, int
     return table, groups, Criteria(k, kept, tuple(attributes)), neighbors
 
 
-SCORES = {
-    "local outlier factor": factors_of_records,
-    "density": references.neighbor_distance_sums,
-}
+SCORES = {"local outlier factor": factors_of_records, "density": references.neighbor_distance_sums}
 both_scores = pytest.mark.parametrize("by_density", [False, True], ids=SCORES.keys())
 
 

@@ -240,26 +240,7 @@ def label(kind: Any, of_type: str, text: str | None, **options: Any) -> tuple[bo
     return bool(found.sound[0]), found.lowest[0].as_py(), found.highest[0].as_py()
 
 
-@pytest.mark.parametrize(
-    ("kind", "of_type", "text", "low", "high"),
-    [
-        ("integer", "int32", "17", 17, 17),
-        ("integer", "int64", "[-5--3]", -5, -3),
-        ("integer", "int64", "[17-25] or missing", 17, 25),
-        ("integer", "int64", "missing", None, None),
-        ("integer", "uint64", "18446744073709551615", 2**64 - 1, 2**64 - 1),
-        ("float", "double", "[0.5-1e+300]", 0.5, 1e300),
-        ("float", "float", "0.1", 0.10000000149011612, 0.10000000149011612),
-        ("decimal", "decimal128(10, 0)", "12", 12, 12),
-        ("date", "date32[day]", "[2020-01-31/2020-03-01]", 18292, 18322),
-        ("date", "date32[day]", "12345-01-02", 3789392, 3789392),
-        ("timestamp", "timestamp[us, tz=UTC]", "1970-01-01 00:00:01", 1_000_000, 1_000_000),
-        ("category", "string", "{a, b}", "a", "b"),
-        ("category", "string", '{"missing", "x, y", missing}', "missing", "x, y"),
-        ("category", "string", '"*"', "*", "*"),
-        ("boolean", "bool", "{false, true}", "false", "true"),
-    ],
-)
+@cases(__file__, "kind", "of_type", "text", "low", "high")
 def test_labels_are_bounds(kind: str, of_type: str, text: str, low: Any, high: Any) -> None:
     assert label(kind, of_type, text) == (True, low, high)
 

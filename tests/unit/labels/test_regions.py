@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -22,12 +23,7 @@ from anonspark.core.hierarchies.hierarchy import (
     interval_hierarchy,
     prefix_hierarchy,
 )
-from anonspark.core.labels import (
-    category_label,
-    hierarchy_label,
-    interval_labels,
-    value_labels,
-)
+from anonspark.core.labels import category_label, hierarchy_label, interval_labels, value_labels
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
 from anonspark.labels.region_matching import RegionReader
 from anonspark.labels.regions import (
@@ -257,6 +253,19 @@ def test_other_labels_are_refused_without_their_text(label: str, kind: Any) -> N
     assert " 1 of " in str(refused.value)
 
 
+def intervals_of(hierarchy: Hierarchy, own: PublishedAttribute) -> Iterator[tuple[Any, Any]]:
+    """Read the labels of a rule, and return each interval with its leaves. The top has none."""
+    for label, leaves in leaves_by_label(hierarchy).items():
+        region = read_label(label, own)
+        if label == "*":
+            assert region == OrderedRegion(None, False)
+            continue
+        assert isinstance(region, OrderedRegion)
+        assert not region.missing
+        (interval,) = region.intervals or ()
+        yield interval, leaves
+
+
 @given(
     st.lists(st.decimals(-1000, 1000, places=2), min_size=1, max_size=8, unique=True),
     st.sampled_from([None, -20.25, 90]),
@@ -264,15 +273,7 @@ def test_other_labels_are_refused_without_their_text(label: str, kind: Any) -> N
 def test_interval_rules_read_back(values: list[Decimal], top: float | None) -> None:
     texts = [str(value) for value in values]
     hierarchy = interval_hierarchy(texts, [0.5, 5.0, 20.0], origin=0.25, top=top)
-    own = attribute("decimal", rule="intervals")
-    for label, leaves in leaves_by_label(hierarchy).items():
-        region = read_label(label, own)
-        assert isinstance(region, OrderedRegion)
-        assert not region.missing
-        if label == "*":
-            assert region.intervals is None
-            continue
-        ((interval),) = region.intervals or ()
+    for interval, leaves in intervals_of(hierarchy, attribute("decimal", rule="intervals")):
         inside = [
             text
             for text in texts
@@ -285,13 +286,7 @@ def test_interval_rules_read_back(values: list[Decimal], top: float | None) -> N
 @given(st.lists(st.dates(), min_size=1, max_size=8, unique=True))
 def test_calendar_rules_read_back(values: list[date]) -> None:
     hierarchy = calendar_hierarchy(map(str, values), ["month", "quarter", "year", "decade"])
-    own = attribute("date", rule="calendar")
-    for label, leaves in leaves_by_label(hierarchy).items():
-        region = read_label(label, own)
-        if label == "*":
-            assert region == OrderedRegion(None, False)
-            continue
-        (interval,) = region.intervals  # type: ignore[union-attr, misc]
+    for interval, leaves in intervals_of(hierarchy, attribute("date", rule="calendar")):
         inside = [str(day) for day in values if interval.low <= as_number(day) <= interval.high]  # type: ignore[union-attr, operator]
         assert sorted(inside) == sorted(leaves)
 
@@ -303,12 +298,7 @@ def test_rules_of_codes_read_back(by_length: bool, values: list[str]) -> None:
         prefix_hierarchy(values, [1, 3]) if by_length else beginning_hierarchy(values, [4, 3, 1])
     )
     own = attribute("category", rule="prefix" if by_length else "keep")
-    for label, leaves in leaves_by_label(hierarchy).items():
-        region = read_label(label, own)
-        if label == "*":
-            assert region == OrderedRegion(None, False)
-            continue
-        (interval,) = region.intervals  # type: ignore[union-attr, misc]
+    for interval, leaves in intervals_of(hierarchy, own):
         inside = [
             text
             for text in values

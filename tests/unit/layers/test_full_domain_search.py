@@ -314,11 +314,7 @@ ROWS = [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"]]
 OTHERS = [["e", "*"], ["f", "*"]]
 
 
-def recoding(
-    levels: tuple[int, int],
-    *,
-    has_missing: bool = False,
-) -> FullDomainRecoding:
+def recoding(levels: tuple[int, int], *, has_missing: bool = False) -> FullDomainRecoding:
     attributes = (
         quasi_identifier("q", ROWS, has_missing=has_missing),
         quasi_identifier("r", OTHERS),

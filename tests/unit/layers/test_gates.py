@@ -230,9 +230,7 @@ def test_what_the_section_refuses(metrics: dict[str, Any], text: str) -> None:
 
 
 def test_the_paths_of_the_metrics_are_redacted() -> None:
-    metrics = {
-        "append_to": "s3a://key:hunter2@bucket/metrics",
-    }
+    metrics = {"append_to": "s3a://key:hunter2@bucket/metrics"}
     public = configured_run(metrics=metrics).public_dict()
     assert public["metrics"]["append_to"] == "s3a://(redacted)@bucket/metrics"
     assert "hunter2" not in json.dumps(public)
@@ -377,9 +375,7 @@ def test_the_log_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_stack_traces_in_the_log_if_they_are_asked_for(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_stack_traces_in_the_log_if_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     log = CommandLog(Console(stderr=True), format="json", debug=True)
     *_, fails = [json.loads(line) for line in logged(capsys, log).splitlines()]
     assert "GuaranteeError: one" in fails["traceback"]

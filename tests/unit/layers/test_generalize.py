@@ -153,12 +153,7 @@ CASES: dict[str, Case] = {
     "float64": ("float", pa.float64(), st.floats(**finite), 0),
     "small floats": ("float", pa.float64(), st.floats(-1, 1), 0),
     "float32": ("float", pa.float32(), st.floats(width=32, **finite), 0),
-    "decimal": (
-        "decimal",
-        pa.decimal128(20, 5),
-        st.integers(-(10**12), 10**12).map(decimal_of),
-        3,
-    ),
+    "decimal": ("decimal", pa.decimal128(20, 5), st.integers(-(10**12), 10**12).map(decimal_of), 3),
     "date": ("date", pa.date32(), st.dates(), 0),
     "timestamp": ("timestamp", MICROS, moments, 0),
     "boolean": ("boolean", pa.bool_(), st.booleans(), 0),

@@ -536,10 +536,7 @@ def test_only_records_on_the_boundary_are_counted() -> None:
 
 @cases(__file__, "keys", "thresholds", "equal_goes_left", "expected")
 def test_only_records_that_go_left_are_counted(
-    keys: list[int],
-    thresholds: list[int],
-    equal_goes_left: bool,
-    expected: dict[int, int],
+    keys: list[int], thresholds: list[int], equal_goes_left: bool, expected: dict[int, int]
 ) -> None:
     boundary = Boundary(tuple(keys), tuple(thresholds), equal_goes_left)
     assert counted(Request(0, 2, 0, 1000, 4, boundary, goes_left=True)) == expected

@@ -70,10 +70,7 @@ def test_a_chart_has_title_axes_units_and_legend_as_text() -> None:
 
 
 def test_all_colours_of_a_chart_are_those_of_the_page() -> None:
-    for svg in (
-        draw_bars(BARS, "one", "about"),
-        draw_lines(LINES, "about"),
-    ):
+    for svg in (draw_bars(BARS, "one", "about"), draw_lines(LINES, "about")):
         assert "var(--ink)" in svg
         assert not re.search(
             r"#[0-9a-fA-F]{6}\b|#[0-9a-fA-F]{3}\b(?!\w)", svg.split("</title>")[-1]
@@ -174,15 +171,8 @@ def test_a_page_escapes_everything_but_charts() -> None:
 
     table = Table("<c>", ("<h>", "x"), [("<r>", "<v>"), ("v", Verdict(False))])
     made = page(Text("<p>"), Code("<pre>", "<label>"), table, Chart(Markup("<svg></svg>"), table))
-    for text in (
-        "&lt;title&gt;",
-        "&lt;p&gt;",
-        "&lt;pre&gt;",
-        "&lt;c&gt;",
-        "&lt;h&gt;",
-        "&lt;v&gt;",
-    ):
-        assert text in made
+    for text in ("title", "p", "pre", "c", "h", "v"):
+        assert f"&lt;{text}&gt;" in made
     assert "<svg></svg>" in made
     assert '<span class="bad">' in made
 

@@ -28,10 +28,7 @@ from anonspark.reporting.proof_sections import guarantee
 from anonspark.reporting.risk_sections import risk, risk_curve, share_above
 from anonspark.reporting.summary_tiles import glance, grade
 from anonspark.reporting.usefulness import usefulness
-from anonspark.reporting.value_sections import (
-    learn,
-    require_many,
-)
+from anonspark.reporting.value_sections import learn, require_many
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
 from anonspark.utility.workload import describe_usefulness
 from anonspark.verification.attacks.linkage import Linkage

@@ -214,8 +214,7 @@ def test_a_two_level_hierarchy_is_the_equal_distance() -> None:
     reference = np.array([0.1, 0.2, 0.3, 0.4])
     parents, heights = np.array([4, 4, 4, 4, -1]), np.array([0, 0, 0, 0, 1])
     np.testing.assert_allclose(
-        hierarchical_distance(table, reference, parents, heights),
-        equal_distance(table, reference),
+        hierarchical_distance(table, reference, parents, heights), equal_distance(table, reference)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -146,24 +147,14 @@ def test_usual_numbers_beside_others(texts: list[str | None]) -> None:
 
 
 def test_floats_as_java_writes_them() -> None:
-    values = [5e-324, 2e23, 1e7, 9999999.0, 1e-3, 9.99e-4, -0.0, 123456.75, float("nan")]
-    assert write(pa.array(values)).to_pylist() == [
-        "4.9E-324",
-        "2.0E23",
-        "1.0E7",
-        "9999999.0",
-        "0.001",
-        "9.99E-4",
-        "0.0",
-        "123456.75",
-        "NaN",
-    ]
-    assert write(pa.array([17.0, -0.0, 1e15, 0.5]), whole=True).to_pylist() == [
-        "17",
-        "0",
-        "1.0E15",
-        "0.5",
-    ]
+    texts = {
+        **{5e-324: "4.9E-324", 2e23: "2.0E23", 1e7: "1.0E7", 9999999.0: "9999999.0"},
+        **{1e-3: "0.001", 9.99e-4: "9.99E-4", -0.0: "0.0", 123456.75: "123456.75"},
+        math.nan: "NaN",
+    }
+    assert write(pa.array(list(texts))).to_pylist() == list(texts.values())
+    whole = {17.0: "17", -0.0: "0", 1e15: "1.0E15", 0.5: "0.5"}
+    assert write(pa.array(list(whole)), whole=True).to_pylist() == list(whole.values())
 
 
 def test_days_of_any_year() -> None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from cases import cases, data_beside
 from documents import problems_of, validate_document
+from helpers import document_file
 from places import REPOSITORY
 
 from anonspark.config import Configuration, load_configuration, parse_configuration
@@ -34,9 +35,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def written(folder: Path, coding: dict[str, Any]) -> str:
-    path = folder / "hospitals.yaml"
-    path.write_text(yaml.safe_dump(coding, sort_keys=False))
-    return str(path)
+    return str(document_file(folder, coding, "hospitals.yaml"))
 
 
 def following(folder: Path, **sections: Any) -> dict[str, Any]:
@@ -85,10 +84,7 @@ def test_the_example_of_the_documentation(tmp_path: Path, monkeypatch: pytest.Mo
     (place.parent / "towns.csv").write_text(TOWNS)
     monkeypatch.chdir(tmp_path)
     configuration = parse_configuration(document)
-    assert list(configuration.attributes) == [
-        *yaml.safe_load(coding)["attributes"],
-        "patient_id",
-    ]
+    assert list(configuration.attributes) == [*yaml.safe_load(coding)["attributes"], "patient_id"]
     assert configuration.privacy.unit == ["patient_id"]
 
 

@@ -173,12 +173,7 @@ def test_candidates_of_originals_where_some_are_absent() -> None:
     cells, bounded, _ = attack(first, second, "second inside first", 2)
     assert dict(
         zip(zip(bounded.first, bounded.second, strict=True), bounded.upper, strict=True)
-    ) == {
-        (0, 0): 2,
-        (0, 1): 1,
-        (1, 0): 2,
-        (1, 1): 1,
-    }
+    ) == {(0, 0): 2, (0, 1): 1, (1, 0): 2, (1, 1): 1}
     original = local_table(pa.table({"age": [1, 2, 3, 4]}))
     found = count_pair_candidates(
         (first, second), cells, bounded, original, ({}, {}), k=2, required=(), missing_markers=()
