@@ -228,6 +228,20 @@ def test_disk_that_is_lost_while_a_release_is_replaced(replacing: Scene) -> None
     assert "run anonspark clean" in ended.err
 
 
+def test_disk_that_is_lost_before_the_tables_of_all_runs_are_listed(tmp_path: Path) -> None:
+    """The message did not say that the release is complete."""
+    made = SCENES["history and signed report"](tmp_path)
+    *_, published = steps_that_publish(made)
+    listed = [
+        number
+        for number, one in enumerate(made.operations)
+        if number > published and one.path.startswith("history")
+    ]
+    ended = run_with(made, Fault(listed[0], LOST))
+    assert ended.code == 5
+    assert "is complete, only its rows could not be appended" in ended.err
+
+
 def test_staged_table_that_may_not_be_read(replacing: Scene) -> None:
     """It was taken for an empty one, and the release had no table of classes."""
     looked = [

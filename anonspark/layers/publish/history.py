@@ -164,7 +164,7 @@ def append_to_history(
             files.replace(f"{directory}/{run_id}.parquet", content, f".{run_id}.parquet.writing")
             for other in earlier - {date}:
                 files.delete(f"{root}/{table}/{other}/{run_id}.parquet")
-    except OSError as error:
+    except (OSError, ConfigurationError) as error:
         raise PublishingError(
             f"metrics.append_to: the release at {configuration.output.path} is complete, only its "
             f"rows could not be appended below {root}. Check that it can be written, and run "
