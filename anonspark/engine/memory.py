@@ -22,8 +22,8 @@ _TASKS_OF_EXECUTOR = 16
 _MOST_EXECUTORS = 50
 
 # MiB for the driver's Python, by rows at most: twice what was measured, or more.
-_DRIVER_OVERHEADS = ((10_000_000, 1024), (50_000_000, 2048))
-_LARGEST_OVERHEAD = 6144
+_DRIVER_OVERHEADS = ((10_000_000, 1024), (100_000_000, 2048))
+_LARGEST_OVERHEAD = 4096
 
 
 def driver_memory_mebibytes() -> int:

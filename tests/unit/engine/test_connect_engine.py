@@ -198,8 +198,8 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
         (0, 0, 1, 1024),
         (10_000_000, 40, 3, 1024),
         (10_000_001, 41, 3, 2048),
-        (100_000_000, 400, 25, 6144),
-        (10**9, 4000, 50, 6144),
+        (100_000_000, 400, 25, 2048),
+        (100_000_001, 401, 26, 4096),
     ],
 )
 def test_sizes(rows: int, tasks: int, executors: int, overhead: int) -> None:
@@ -226,7 +226,7 @@ def session_of_size(mode: str, **given: str) -> Any:
         # A number is one of MiB here.
         ("cluster", {"memoryOverhead": "511"}, 10**7, "can have 511 MiB"),
         ("cluster", {"memory": "6144"}, 10**7, ""),
-        ("cluster", {"memoryOverhead": "2g"}, 10**8, "spark.driver.memoryOverhead=6144m"),
+        ("cluster", {"memoryOverhead": "1g"}, 10**9, "spark.driver.memoryOverhead=4096m"),
     ],
 )
 def test_warning(
