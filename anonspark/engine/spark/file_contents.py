@@ -304,8 +304,8 @@ def open_published_parquet(spark: SparkSession, path: str) -> PythonStage | None
         addresses = [file.address for file in listed]
         if not sizes or find_odd_setting(spark):
             return None
-        largest = max(sorted(sizes), key=sizes.__getitem__)
-        footer = read_footer(files, f"{path}/{largest}", sizes[largest])
+        first = min(sizes)
+        footer = read_footer(files, f"{path}/{first}", sizes[first])
         schema, groups = _published_schema(footer), footer.num_row_groups
         if schema is None or find_odd_size(spark, [*sizes.values()], addresses, groups):
             return None
