@@ -17,6 +17,7 @@ import pytest
 from cases import cases
 from every_operation import (
     FOLLOWING,
+    RUN_ID,
     Ended,
     Pair,
     Scene,
@@ -221,7 +222,7 @@ def test_power_cut_before_the_last_sync(replacing: Scene) -> None:
 
 def test_disk_that_is_lost_while_a_release_is_replaced(replacing: Scene) -> None:
     """The message did not say where the earlier release was, nor what puts it back."""
-    renamed = number_of(replacing, lambda one: (one.verb, one.path) == ("rename", "release"))
+    renamed, *_ = steps_that_publish(replacing)
     ended = run_with(replacing, Fault(renamed + 1, LOST))
     assert ended.code == 5
     assert "the release that was at" in ended.err
@@ -231,13 +232,8 @@ def test_disk_that_is_lost_while_a_release_is_replaced(replacing: Scene) -> None
 def test_disk_that_is_lost_before_the_tables_of_all_runs_are_listed(tmp_path: Path) -> None:
     """The message did not say that the release is complete."""
     made = SCENES["history and signed report"](tmp_path)
-    *_, published = steps_that_publish(made)
-    listed = [
-        number
-        for number, one in enumerate(made.operations)
-        if number > published and one.path.startswith("history")
-    ]
-    ended = run_with(made, Fault(listed[0], LOST))
+    listed = number_of(made, lambda one: one.path.endswith(f"/date=*/{RUN_ID}.parquet"))
+    ended = run_with(made, Fault(listed, LOST))
     assert ended.code == 5
     assert "is complete, only its rows could not be appended" in ended.err
 

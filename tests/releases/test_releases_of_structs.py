@@ -143,7 +143,7 @@ def test_a_profile_lists_fields(release: Path, cli: Cli) -> None:
     outcome = cli("profile", release.parent / "input.parquet", "--json")
     found = {one["name"]: one for one in json.loads(outcome.out)["columns"]}
     assert list(found) == [
-        *("person.name", "person.id", "person.age"),
+        *("person.name", "person.id", "person.age", "person.size"),
         *("address.city", "address.geo.height", "address.geo.depth", "address.geo.secret"),
         *("address.street", "visit.disease", "visit.day", "visit.tags", "tags", "counts"),
     ]

@@ -22,10 +22,11 @@ SECTIONS: dict[str, Any] = {
     "execution": {"seed": 2**61 + 5},
 }
 _TEXT, _WHOLE, _TEXTS = pa.string(), pa.int64(), pa.list_(pa.string())
+_PERSON = pa.struct([("name", _TEXT), ("id", _WHOLE), ("age", _WHOLE), ("size", pa.int32())])
 _GEO = pa.struct([("height", _TEXT), ("depth", pa.float64()), ("secret", _WHOLE)])
 SCHEMA = pa.schema(
     [
-        ("person", pa.struct([("name", _TEXT), ("id", _WHOLE), ("age", _WHOLE)])),
+        ("person", _PERSON),
         ("address", pa.struct([("city", _TEXT), ("geo", _GEO), ("street", _TEXT)])),
         ("visit", pa.struct([("disease", _TEXT), ("day", _TEXT), ("tags", _TEXTS)])),
         ("tags", _TEXTS),
@@ -46,9 +47,10 @@ def people(rows: int = 240) -> pa.Table:
         }
         tags = ["a", "b"][: n % 3]
         disease = ["flu", "cold", "gout"][n * n % 3]
+        age = 20 + n * 7 % 40
         records.append(
             {
-                "person": {"name": f"Zebediah {n}", "id": n // 2, "age": 20 + n * 7 % 40},
+                "person": {"name": f"Zebediah {n}", "id": n // 2, "age": age, "size": age},
                 "address": None if n % 31 == 0 else address,
                 "visit": {"disease": disease, "day": f"2026-01-{n % 28 + 1}", "tags": tags},
                 "tags": tags,

@@ -572,7 +572,9 @@ def test_footers_of_older_programs_are_known_by_what_they_print(
 
 
 OWN: dict[str, Any] = SECTIONS | {
-    "attributes": ROLES | {"address.geo.depth": "quasi_identifier", "visit.tags": "insensitive"}
+    "attributes": ROLES
+    | dict.fromkeys(("person.size", "address.geo.depth"), "quasi_identifier")
+    | {"visit.tags": "insensitive"}
 }
 
 
@@ -683,7 +685,7 @@ def test_spark_reads_listed_fields_alone(spark: SparkSession, tmp_path: Path) ->
     leaves = kept._jdf.queryExecution().sparkPlan().collectLeaves()
     read = leaves.apply(0).requiredSchema().simpleString()
     assert read == (
-        "struct<person:struct<id:bigint,age:bigint>,"
+        "struct<person:struct<id:bigint,age:bigint,size:int>,"
         "address:struct<city:string,geo:struct<height:string,depth:double>>,"
         "visit:struct<disease:string,day:string,tags:array<string>>>"
     )
