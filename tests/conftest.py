@@ -141,15 +141,21 @@ def quick_start(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def spark(spark_session: SparkSession) -> Iterator[SparkSession]:
-    """Lend the Spark session to one test; cached tables, views and settings go afterwards."""
-    from helpers import put_back, settings_of
-
-    before = settings_of(spark_session)
+    """Lend the Spark session to one test; cached tables and temporary views go afterwards."""
     yield spark_session
-    put_back(spark_session, before)
     spark_session.catalog.clearCache()
     for view in spark_session.sql("SHOW VIEWS").collect():
         spark_session.catalog.dropTempView(view.viewName)
+
+
+@pytest.fixture
+def settings_come_back(spark: SparkSession) -> Iterator[None]:
+    """Let a test change settings of the session, which others have after it."""
+    from helpers import put_back, settings_of
+
+    before = settings_of(spark)
+    yield
+    put_back(spark, before)
 
 
 @pytest.fixture

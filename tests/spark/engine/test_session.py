@@ -199,6 +199,7 @@ def test_wrong_java_is_explained(folder: Path) -> None:
     assert 'pip install "anonspark[java]"' in answer.stdout
 
 
+@pytest.mark.usefixtures("settings_come_back")
 def test_settings_of_an_active_session_come_back(spark: SparkSession) -> None:
     zone, batch = "spark.sql.session.timeZone", "spark.sql.execution.arrow.maxRecordsPerBatch"
     everything = dict(spark.sparkContext.getConf().getAll())
@@ -232,6 +233,7 @@ def test_batches_of_rows_are_limited_by_rows_alone(spark: SparkSession) -> None:
     assert (spark.conf.get(rows), spark.conf.get(size, None)) == before
 
 
+@pytest.mark.usefixtures("settings_come_back")
 def test_settings_come_back_after_an_error(spark: SparkSession) -> None:
     zone = "spark.sql.session.timeZone"
     spark.conf.set(zone, "Asia/Tokyo")

@@ -144,6 +144,7 @@ def test_nulls_in_dataframes(spark: SparkSession, sql: str, values: pa.Array) ->
 
 @pytest.mark.parametrize("names", [("num", "NUM"), ("num", "num"), ("x.a", "x.a")])
 @pytest.mark.parametrize("case", ["true", "false"])
+@pytest.mark.usefixtures("settings_come_back")
 def test_names_twice_among_others(spark: SparkSession, names: tuple[str, str], case: str) -> None:
     wanted = {"attributes": {"q": "quasi_identifier"}, "privacy": {"k": 2}}
     wanted["execution"] = {"seed": 2**61 + 1}

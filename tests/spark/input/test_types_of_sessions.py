@@ -11,6 +11,7 @@ import anonspark
 from anonspark.errors import DataError
 
 
+@pytest.mark.usefixtures("settings_come_back")
 def test_negative_scales_are_refused(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.legacy.allowNegativeScaleOfDecimal", "true")
     hundreds = sf.col("id").cast("decimal(10,0)").cast(st.DecimalType(5, -2))

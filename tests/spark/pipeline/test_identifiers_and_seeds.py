@@ -54,6 +54,7 @@ def test_a_seed_at_an_address(spark: SparkSession, tmp_path: Path, cli: Cli) -> 
     cli.ends(2, "check", path, says=f"execution.seed_file: {address}/seed: no such file")
 
 
+@pytest.mark.usefixtures("settings_come_back")
 def test_identifiers_are_not_staged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -254,6 +254,7 @@ def test_every_type_as_spark_writes_it(
     assert json.loads(described[0]) == json.loads(described[1])
 
 
+@pytest.mark.usefixtures("settings_come_back")
 def test_the_codec_of_the_session(spark: SparkSession) -> None:
     schema = pa.schema([("name", pa.string())])
     assert encoding_of(spark, schema).codec == "snappy"
@@ -262,6 +263,7 @@ def test_the_codec_of_the_session(spark: SparkSession) -> None:
 
 
 @cases(__file__, "key", "value")
+@pytest.mark.usefixtures("settings_come_back")
 def test_settings_that_the_encoder_does_not_know_are_refused_before_any_work(
     engine: SparkEngine, key: str, value: str
 ) -> None:

@@ -104,6 +104,7 @@ def require_sound(engine: Engine, plan: dict[str, Any], folder: Path) -> None:
 
 # 130 jobs: a minute on Spark.
 @pytest.mark.system
+@pytest.mark.usefixtures("settings_come_back")
 def test_two_months(spark: SparkSession, tmp_path: Path) -> None:
     """A DataFrame, and files later."""
     engines: dict[str, Engine] = {"local": LocalEngine(), "spark": SparkEngine(spark)}
